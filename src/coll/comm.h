@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * What the library keeps with a communicator: a private duplicate and facts that all its ranks share. Made at the first
+ * collective call on the communicator (which is collective), kept as an attribute, freed with it or at MPI_Finalize. */
+#ifndef TAGCI_COLL_COMM_H
+#define TAGCI_COLL_COMM_H
+
+#include <mpi.h>
+#include <stdint.h>
+
+struct tagci_op;
+
+struct tagci_comm {
+    MPI_Comm user;    /* as an identity only: the user may have freed it */
+    MPI_Comm private; /* errors return */
+    int rank, size;
+    int one_node;    /* all ranks share memory */
+    int setup_error; /* environment settings differ between ranks, or are wrong: every call returns this code */
+    uint64_t started; /* operations started so far: the same on all ranks */
+    struct tagci_op *first, *last; /* operations in flight, in the order of their start */
+    int holders; /* tensors and the attribute */
+};
+
+/* State of a communicator. Collective at the first call on it. MPI_ERR_COMM for MPI_COMM_NULL and inter-communicators (the
+ * code is made but not raised). */
+int tagci_comm_get(const char *call, MPI_Comm comm, struct tagci_comm **state);
+void tagci_comm_hold(struct tagci_comm *c);
+void tagci_comm_drop(struct tagci_comm *c); /* frees with the last holder; the duplicate only before MPI_Finalize */
+
+/* Library-wide: registers what must be released at MPI_Finalize (an attribute of MPI_COMM_SELF). Thread-safe. 0 or an MPI
+ * error code; MPI_ERR_OTHER before MPI_Init. */
+int tagci_start_library(void);
+int tagci_mpi_usable(void); /* initialized and not finalized */
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * The tensor inside: settings, residual, workspace, statistics. */
+#ifndef TAGCI_COLL_TENSOR_H
+#define TAGCI_COLL_TENSOR_H
+
+#include <mpi.h>
+#include <stdint.h>
+
+#include "backend/backend.h"
+#include "coll/comm.h"
+#include "tagc.h"
+#include "util/mem.h"
+#include "util/settings.h"
+
+struct tagci_stats { /* one cell per TAGC_STAT_... */
+    double at[TAGC_STAT_WORKSPACE_BYTES + 1];
+};
+
+struct tagci_tensor {
+    struct tagci_comm *comm;
+    MPI_Comm user_comm; /* what the user passed: to raise errors on */
+    char *name;
+    size_t count;
+    MPI_Datatype datatype;
+    int compressible; /* one of the four element types */
+    enum tagci_type type;
+    struct tagci_settings settings;
+    const struct tagci_backend *backend;
+    TAGC_Tensor handle;
+
+    /* Error feedback. residual is what stands now; spare takes the next one, and the two change places when an operation
+     * completes, so that an error anywhere leaves the residual as it was. Both are NULL where the settings never hold
+     * anything back. is_zero: the residual counts as all zeros and its memory is not looked at. */
+    void *residual, *spare;
+    int residual_is_zero;
+
+    int64_t calls; /* compressed or dense, completed: schedules and warm-up count these */
+    struct tagci_op *in_flight;
+    int freed; /* by the user, while in flight */
+    struct tagci_room work; /* workspace of operations, kept between calls */
+    struct tagci_stats stats;
+};
+
+/* Settings ask that values be held back or rounded (at any call), so that a residual is needed. */
+int tagci_tensor_lossy(const struct tagci_tensor *t);
+/* Makes sure that residual and spare exist (zero at first). 0 or -1: no memory. */
+int tagci_tensor_need_residual(struct tagci_tensor *t);
+/* Tensor behind a handle; NULL if the handle was freed or never was one. Thread-safe. */
+struct tagci_tensor *tagci_tensor_of(TAGC_Tensor handle);
+/* Releases everything; called by free, or at the completion of the last operation of a freed tensor. */
+void tagci_tensor_destroy(struct tagci_tensor *t);
+void tagci_tensor_destroy_all(void); /* at MPI_Finalize */
+
+/* Element type of a datatype handle (float and double under all their names, the two 16-bit types); 0 if not one. */
+int tagci_type_of(MPI_Datatype datatype, enum tagci_type *type);
+
+extern struct tagci_stats tagci_process_stats;
+/* Adds a call's figures to the tensor's (may be NULL) and the process's. Thread-safe for different tensors. */
+void tagci_stats_add(struct tagci_tensor *t, const struct tagci_stats *call);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * Wire frame: how one chunk of one rank's vector travels to its owner (the `direct` algorithm, and the second half of an
+ * allreduce). A frame is a function of (input, settings) alone, never of backend, threads or run.
+ *
+ *   offset 0   u8  wire version (TAGCI_WIRE_VERSION)
+ *          1   u8  bit 0: an index follows; without it all n values stand in the frame
+ *          2   u8  enum tagci_value
+ *          3   u8  enum tagci_type
+ *          4   u32 kept: number of values that follow
+ *          8   u32 escapes
+ *          12  u32 CRC32C of the whole frame with this field zero, or 0: not computed
+ *          16  index: bitmap of n bits in 64-bit little-endian words, if present
+ *              values: `kept` values in their form, padded with zeros to a multiple of 8 bytes;
+ *                      integer forms: all block scales (bfloat16) first, padded to 8 bytes, then the codes
+ *              escapes: values that the integer forms cannot hold (NaN and Inf): u32 rank among the kept values each,
+ *                       padded to 8, then the values in the work type; the code at their place is zero
+ * All numbers little-endian. The receiver knows n. */
+#ifndef TAGCI_CORE_FRAME_H
+#define TAGCI_CORE_FRAME_H
+
+#include "core/type.h"
+
+#define TAGCI_WIRE_VERSION 1
+#define TAGCI_FRAME_HEADER 16
+
+struct tagci_frame {
+    int indexed;
+    enum tagci_value value;
+    enum tagci_type type;
+    uint32_t kept;
+    uint32_t escapes;
+    const unsigned char *index, *scales, *codes, *escape_ranks, *escape_values; /* NULL where absent */
+    size_t bytes;                                                              /* whole frame */
+};
+
+/* Upper bound on the bytes of a frame of n elements, whatever they are. */
+size_t tagci_frame_bound(enum tagci_type type, enum tagci_value value, size_t n);
+/* Bytes of a frame with these parts. */
+size_t tagci_frame_bytes(enum tagci_type type, enum tagci_value value, size_t n, int indexed, size_t kept,
+                         size_t escapes);
+/* Lays out a frame with these parts at `at`: fills in the header (CRC field zero), zeroes all padding, and sets *f to
+ * the places of the parts, which the caller fills. */
+void tagci_frame_lay(unsigned char *at, enum tagci_type type, enum tagci_value value, size_t n, int indexed,
+                     size_t kept, size_t escapes, struct tagci_frame *f);
+/* Reads and checks a frame of `bytes` bytes that should hold n elements of type. Every later access through *f is in
+ * bounds: version, forms and counts are known, the length is exact, popcount(index) = kept, bits past n are zero, escape
+ * ranks rise and are below kept. check_crc: the CRC must be there and right; otherwise it is not looked at.
+ * Returns 0, or -1 and a reason (static text). */
+int tagci_frame_read(const unsigned char *at, size_t bytes, enum tagci_type type, size_t n, int check_crc,
+                     struct tagci_frame *f, const char **reason);
+void tagci_frame_seal(unsigned char *at, size_t bytes); /* computes and stores the CRC; 0 is stored as 1 */
+uint32_t tagci_crc32c(uint32_t crc, const void *data, size_t bytes);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * Additive sketch of packed values, without MPI: geometry, encoding, peeling.
+ *
+ * The values of one owner's part, packed onto the union of all ranks' positions, are cut into blocks of
+ * TAGCI_SKETCH_LANES consecutive entries. Block g goes to three distinct rows of cells; cell (row, lane) is the sum of
+ * its lane over the row's blocks. Rows, seed and peeling order are a function of the number of blocks alone, so every
+ * rank knows before it sends a value which blocks will decode (all of them, by choice of rows and seed, unless the user
+ * fixes the size).
+ *
+ * Cells are integers and add modulo 2^32 (float, 16-bit types) or 2^64 (double), so the sum does not depend on its
+ * order and peeling loses nothing. Values become integers group by group: a group of TAGCI_SKETCH_GROUP entries has one
+ * exponent, the largest over all ranks; because a block's integers come back exactly, blocks of different exponents may
+ * share cells. A group whose smallest nonzero magnitude on any rank is too far below that exponent to be held to
+ * accuracy, or that holds Inf or NaN, is exceptional: its entries are sent exactly. */
+#ifndef TAGCI_CORE_SKETCH_H
+#define TAGCI_CORE_SKETCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TAGCI_SKETCH_LANES 16
+#define TAGCI_SKETCH_GROUP 64
+
+struct tagci_sketch {
+    size_t entries; /* union entries */
+    size_t blocks;  /* ceil(entries / lanes) */
+    size_t rows;
+    uint64_t seed;
+    uint32_t (*row_of)[3]; /* rows of each block */
+    uint32_t *order;       /* `decoded` blocks in peeling order */
+    uint32_t *pivot;       /* for order[i], the row that it is read from */
+    size_t decoded;
+    uint32_t *row_start, *row_blocks; /* inverse map: blocks of row r are row_blocks[row_start[r] .. row_start[r+1]),
+                                         rising */
+    unsigned char *undecoded; /* per block */
+    void *memory; /* of all arrays */
+    size_t memory_bytes;
+};
+
+/* Geometry for this many entries; rows = 0: the smallest that decodes all (searching rows and seeds), else as given
+ * (at least 3; what does not peel is in undecoded). Reuses *s's memory if it is large enough; zero *s first.
+ * 0, or -1: no memory. */
+int tagci_sketch_plan(struct tagci_sketch *s, size_t entries, size_t rows);
+void tagci_sketch_release(struct tagci_sketch *s);
+
+/* Exponent bytes of groups, for MPI_MAX over ranks: high[i] and low[i] say how large the largest and how small the
+ * smallest nonzero magnitude of a group is; 255 in high: Inf or NaN. wide: double, else float. (Two bytes of range for
+ * double exponents do not fit in one: see the implementation for the coding.) */
+size_t tagci_sketch_groups(size_t entries);
+void tagci_sketch_exponents(int wide, const void *values, size_t entries, uint16_t *high, uint16_t *low);
+/* From the merged exponents: exceptional[i] = 1 for groups that must be sent exactly. Returns their number. */
+size_t tagci_sketch_exceptional(int wide, int ranks, const uint16_t *high, const uint16_t *low, size_t entries,
+                                unsigned char *exceptional);
+/* cells = sum over blocks. Gathers: every cell adds its blocks in rising order. Exceptional groups count as zeros.
+ * cells: rows * lanes integers of 4 or 8 bytes. ints: room for blocks * lanes integers. */
+void tagci_sketch_encode(const struct tagci_sketch *s, int wide, int ranks, const void *values, const uint16_t *high,
+                         const unsigned char *exceptional, void *ints, void *cells);
+/* Peels: values = decoded entries (zeros in exceptional groups and undecoded blocks). cells is used up. */
+void tagci_sketch_decode(const struct tagci_sketch *s, int wide, int ranks, void *cells, const uint16_t *high,
+                         const unsigned char *exceptional, void *values);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * Errors: MPI error codes with texts of our own. */
+#ifndef TAGCI_UTIL_ERROR_H
+#define TAGCI_UTIL_ERROR_H
+
+#include <mpi.h>
+
+/* A code of this class (a TAGC_ERR_... constant or an MPI class) with this text. The codes live in a ring of a few
+ * hundred; a text that is there already gets its code again. Never fails: at worst the bare class comes back (an own class
+ * as MPI_ERR_OTHER, when MPI cannot be asked). Thread-safe. */
+int tagci_error(int class, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Calls comm's error handler with the code (comm may be MPI_COMM_NULL or garbage-free invalid: then MPI_COMM_WORLD's, as
+ * MPI does), and returns the code. MPI_SUCCESS returns at once. */
+int tagci_error_raise(MPI_Comm comm, int code);
+int tagci_error_class(int code);
+
+#endif
