@@ -5,14 +5,16 @@
 noinst_LTLIBRARIES += libtagc_core.la
 libtagc_core_la_CFLAGS = $(TAGC_CFLAGS) $(VISIBILITY_CFLAGS)
 libtagc_core_la_SOURCES = \
-    @core@
+    src/core/frame.h \
+    src/core/sketch.h \
+    src/core/type.h
 
 # The rest of the library
 libtagc_files = \
-    @rest@
-
-if BUILD_TOOLS
-bin_PROGRAMS += tagc_info
-endif
-tagc_info_SOURCES = src/tools/tagc_info.c
-tagc_info_LDADD = libtagc_all.la
+    src/backend/backend.h \
+    src/coll/comm.h \
+    src/coll/tensor.h \
+    src/util/error.h \
+    src/util/log.h \
+    src/util/mem.h \
+    src/util/settings.h

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) the TAGC authors
+
+# Preloaded under MPI tests that run more ranks than there are cores; -rpath makes libtool build a loadable module.
+if ENABLE_SHARED
+check_LTLIBRARIES += tests/yield.la
+endif
+tests_yield_la_SOURCES = tests/yield.c
+tests_yield_la_CFLAGS = -std=gnu11 -Wall -Wextra
+tests_yield_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+tests_yield_la_LIBADD =
+
+EXTRA_DIST += tests/check-format

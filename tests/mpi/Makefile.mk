@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) the TAGC authors
+#
+# An MPI test is one file, tests/mpi/NAME.c, one line here, and one or more lines in tests/mpi/testlist that say how it
+# runs. MPI tests link against the inside of the library like unit tests; what is exported is tested in tests/abi and
+# tests/install.
+
+mpi_tests =
+# What they share
+mpi_files =
+
+check_PROGRAMS += $(mpi_tests)
+TESTS += tests/mpi/run-mpi-tests.tap
+tests/mpi/run-mpi-tests.log: $(mpi_tests)
+EXTRA_DIST += tests/mpi/run-mpi-tests.tap tests/mpi/testlist
+
+# make check-mpi [ONLY=PATTERN]: the MPI tests alone, as plain text
+.PHONY: check-mpi
+check-mpi: $(check_PROGRAMS) $(check_LTLIBRARIES)
+	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(top_srcdir)/tests/mpi/run-mpi-tests.tap $(ONLY)
+EXTRA_DIST += $(mpi_files)
