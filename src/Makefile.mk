@@ -14,7 +14,11 @@ libtagc_files = \
     src/backend/backend.h \
     src/coll/comm.h \
     src/coll/tensor.h \
+    src/util/error.c \
     src/util/error.h \
+    src/util/log.c \
     src/util/log.h \
+    src/util/mem.c \
     src/util/mem.h \
+    src/util/mpi_state.h \
     src/util/settings.h

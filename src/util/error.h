@@ -15,5 +15,7 @@ int tagci_error(int class, const char *format, ...) __attribute__((format(printf
  * MPI does), and returns the code. MPI_SUCCESS returns at once. */
 int tagci_error_raise(MPI_Comm comm, int code);
 int tagci_error_class(int code);
+/* Text of any code or class, into a buffer of TAGC_MAX_ERROR_STRING bytes. */
+void tagci_error_text(int code, char *text);
 
 #endif
