@@ -12,10 +12,23 @@ libtagc_core_la_SOURCES = \
 # The rest of the library
 libtagc_files = \
     src/backend/backend.h \
+    src/coll/agree.c \
+    src/coll/agree.h \
+    src/coll/comm.c \
     src/coll/comm.h \
+    src/coll/cuts.h \
+    src/coll/geometry.c \
+    src/coll/geometry.h \
+    src/coll/mpi.h \
+    src/coll/op.c \
+    src/coll/op.h \
+    src/coll/select.h \
     src/coll/tensor.h \
+    src/coll/verify.h \
     src/util/error.c \
     src/util/error.h \
+    src/util/layers.c \
+    src/util/layers.h \
     src/util/log.c \
     src/util/log.h \
     src/util/mem.c \

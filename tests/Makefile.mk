@@ -10,4 +10,4 @@ tests_yield_la_CFLAGS = -std=gnu11 -Wall -Wextra
 tests_yield_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 tests_yield_la_LIBADD =
 
-EXTRA_DIST += tests/check-format
+EXTRA_DIST += tests/check-format tests/setup.sh tests/run-one tests/lsan.supp tests/valgrind.supp

@@ -1,2 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) the TAGC authors
+
+EXTRA_DIST += tests/install/check-install
+
+# make installcheck, after make install
+installcheck-local: 
+	$(AM_V_at)$(AM_TESTS_ENVIRONMENT) prefix='$(DESTDIR)$(prefix)' libdir='$(DESTDIR)$(libdir)' \
+	bindir='$(DESTDIR)$(bindir)' mandir='$(DESTDIR)$(mandir)' \
+	shared='$(enable_shared)' static='$(enable_static)' sanitizers='$(enable_sanitizers)' tools='$(enable_tools)' \
+	$(SHELL) $(top_srcdir)/tests/install/check-install
