@@ -5,8 +5,14 @@
 noinst_LTLIBRARIES += libtagc_core.la
 libtagc_core_la_CFLAGS = $(TAGC_CFLAGS) $(VISIBILITY_CFLAGS)
 libtagc_core_la_SOURCES = \
+    src/core/bitmap.h \
+    src/core/crc32c.c \
     src/core/frame.h \
+    src/core/half.h \
+    src/core/hash.h \
+    src/core/sketch.c \
     src/core/sketch.h \
+    src/core/type.c \
     src/core/type.h
 
 # The rest of the library
@@ -16,12 +22,17 @@ libtagc_files = \
     src/coll/agree.h \
     src/coll/comm.c \
     src/coll/comm.h \
+    src/coll/cuts.c \
     src/coll/cuts.h \
     src/coll/geometry.c \
     src/coll/geometry.h \
+    src/coll/mpi.c \
     src/coll/mpi.h \
     src/coll/op.c \
     src/coll/op.h \
+    src/coll/reduce_dense.c \
+    src/coll/reduce_direct.c \
+    src/coll/select.c \
     src/coll/select.h \
     src/coll/tensor.h \
     src/coll/verify.h \
@@ -34,4 +45,7 @@ libtagc_files = \
     src/util/mem.c \
     src/util/mem.h \
     src/util/mpi_state.h \
-    src/util/settings.h
+    src/util/settings.c \
+    src/util/settings.h \
+    src/util/settings_parse.c \
+    src/util/settings_table.h
