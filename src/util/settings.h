@@ -65,7 +65,8 @@ struct tagci_settings {
 
 #define TAGCI_MIN_COUNT_DEFAULT 16384
 
-/* How settings reach the resolver: looks up an info key (without "tagc_"); returns 1 and the value, or 0. */
+/* How settings reach the resolver: looks up an info key (without "tagc_"); returns 1 and the value, or 0. A value that is
+ * too long for `size` may be cut there: it is then refused as too long. */
 struct tagci_info_reader {
     int (*get)(void *context, const char *name, char *value, size_t size);
     int (*key)(void *context, int i, char *key, size_t size); /* i-th key as it stands in the info, 0 after the last */
@@ -95,7 +96,10 @@ const char *tagci_setting_name(int i);
 const char *tagci_setting_values(int i); /* what is allowed, default first */
 const char *tagci_setting_help(int i);
 const char *tagci_setting_source_name(enum tagci_setting_source source);
-void tagci_setting_print(const struct tagci_settings *s, int i, char *text, size_t size); /* as it could be given */
+/* As it could be given. TAGCI_PRINT_MAX bytes are enough for any. */
+#define TAGCI_PRINT_MAX 2048
+void tagci_setting_print(const struct tagci_settings *s, int i, char *text, size_t size);
+int tagci_setting_find(const char *name); /* -1: there is none of this name */
 /* Hash of all settings that the ranks must share (not trace, tuning's file name, backend). */
 uint64_t tagci_settings_hash(const struct tagci_settings *s);
 

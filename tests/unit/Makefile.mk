@@ -3,9 +3,11 @@
 #
 # A unit test is one file, tests/unit/test_NAME.c, and one line here. It links against the inside of the library.
 
-unit_tests =
+unit_tests = \
+    tests/unit/test_layers \
+    tests/unit/test_settings
 # What they share
-unit_files =
+unit_files = tests/unit/unit.h
 
 if HAVE_CMOCKA
 check_PROGRAMS += $(unit_tests)
