@@ -9,28 +9,33 @@
 #include <mpi.h>
 #include <stdint.h>
 
+#include "util/settings.h"
+
 struct tagci_op;
 
 struct tagci_comm {
-    MPI_Comm user;    /* as an identity only: the user may have freed it */
-    MPI_Comm private; /* errors return */
+    MPI_Comm private; /* same group as the user's; errors return */
     int rank, size;
-    int one_node;    /* all ranks share memory */
-    int setup_error; /* environment settings differ between ranks, or are wrong: every call returns this code */
-    uint64_t started; /* operations started so far: the same on all ranks */
-    struct tagci_op *first, *last; /* operations in flight, in the order of their start */
-    int holders; /* tensors and the attribute */
+    int one_node;     /* all ranks share memory */
+    int setup_error;  /* environment settings differ between ranks, or are wrong: every call returns this code */
+    struct tagci_settings exact; /* of calls without a tensor: environment and defaults */
+    uint64_t started;            /* operations started so far: the same on all ranks */
+    struct tagci_op *line;       /* operations that still have a collective to post on `private`, in start order */
+    int holders;                 /* the attribute, tensors and operations */
+    struct tagci_comm *next;     /* all of the process */
 };
 
-/* State of a communicator. Collective at the first call on it. MPI_ERR_COMM for MPI_COMM_NULL and inter-communicators (the
- * code is made but not raised). */
+/* State of a communicator. Collective at the first call on it. Errors (made, not raised): MPI_ERR_COMM for
+ * MPI_COMM_NULL and inter-communicators, setup_error. *state is NULL only where there is no usable communicator. */
 int tagci_comm_get(const char *call, MPI_Comm comm, struct tagci_comm **state);
 void tagci_comm_hold(struct tagci_comm *c);
 void tagci_comm_drop(struct tagci_comm *c); /* frees with the last holder; the duplicate only before MPI_Finalize */
 
-/* Library-wide: registers what must be released at MPI_Finalize (an attribute of MPI_COMM_SELF). Thread-safe. 0 or an MPI
- * error code; MPI_ERR_OTHER before MPI_Init. */
+/* Library-wide: arranges that all is released at MPI_Finalize (an attribute of MPI_COMM_SELF). Thread-safe. 0 or an MPI
+ * error code: MPI_ERR_OTHER before MPI_Init or after MPI_Finalize. */
 int tagci_start_library(void);
 int tagci_mpi_usable(void); /* initialized and not finalized */
+/* Has f called at MPI_Finalize, before the communicators go. At most a few. */
+void tagci_at_finalize(void (*f)(void));
 
 #endif

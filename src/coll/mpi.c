@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors */
+#include "config.h"
+
+#include "coll/mpi.h"
+
+#include <limits.h>
+
+
+size_t tagci_counts_room(int n)
+{
+    return tagci_op_piece(n, sizeof(MPI_Count)) + tagci_op_piece(n, sizeof(MPI_Aint));
+}
+
+void tagci_counts_lay_out(struct tagci_op *op, struct tagci_counts *c, int n)
+{
+    c->n = n;
+    c->counts = tagci_op_take(op, n, sizeof(MPI_Count));
+    c->displs = tagci_op_take(op, n, sizeof(MPI_Aint));
+}
+
+void tagci_counts_set(struct tagci_counts *c, const size_t *offsets)
+{
+    c->large = offsets[c->n] > INT_MAX;
+    for (int i = 0; i < c->n; i++) {
+        if (c->large) {
+            ((MPI_Count *)c->counts)[i] = (MPI_Count)(offsets[i + 1] - offsets[i]);
+            ((MPI_Aint *)c->displs)[i] = (MPI_Aint)offsets[i];
+        } else {
+            ((int *)c->counts)[i] = (int)(offsets[i + 1] - offsets[i]);
+            ((int *)c->displs)[i] = (int)offsets[i];
+        }
+    }
+}
+
+int tagci_mpi_reduce_scatter(struct tagci_op *op, const void *send, void *recv, const struct tagci_counts *c,
+                             MPI_Datatype type, MPI_Op sum, MPI_Comm comm, MPI_Request *request)
+{
+    *request = MPI_REQUEST_NULL;
+    if (!c->large)
+        return op->blocking ? MPI_Reduce_scatter(send, recv, c->counts, type, sum, comm)
+                            : MPI_Ireduce_scatter(send, recv, c->counts, type, sum, comm, request);
+#ifdef HAVE_MPI_LARGE_COUNT
+    return op->blocking ? MPI_Reduce_scatter_c(send, recv, c->counts, type, sum, comm)
+                        : MPI_Ireduce_scatter_c(send, recv, c->counts, type, sum, comm, request);
+#else
+    return MPI_ERR_COUNT;
+#endif
+}
+
+int tagci_mpi_reduce_scatter_block(struct tagci_op *op, const void *send, void *recv, size_t count,
+                                   MPI_Datatype type, MPI_Op sum, MPI_Comm comm, MPI_Request *request)
+{
+    *request = MPI_REQUEST_NULL;
+    if (count <= INT_MAX)
+        return op->blocking ? MPI_Reduce_scatter_block(send, recv, (int)count, type, sum, comm)
+                            : MPI_Ireduce_scatter_block(send, recv, (int)count, type, sum, comm, request);
+#ifdef HAVE_MPI_LARGE_COUNT
+    return op->blocking ? MPI_Reduce_scatter_block_c(send, recv, (MPI_Count)count, type, sum, comm)
+                        : MPI_Ireduce_scatter_block_c(send, recv, (MPI_Count)count, type, sum, comm, request);
+#else
+    return MPI_ERR_COUNT;
+#endif
+}
+
+int tagci_mpi_allreduce(struct tagci_op *op, const void *send, void *recv, size_t count, MPI_Datatype type,
+                        MPI_Op sum, MPI_Comm comm, MPI_Request *request)
+{
+    *request = MPI_REQUEST_NULL;
+    if (count <= INT_MAX)
+        return op->blocking ? MPI_Allreduce(send, recv, (int)count, type, sum, comm)
+                            : MPI_Iallreduce(send, recv, (int)count, type, sum, comm, request);
+#ifdef HAVE_MPI_LARGE_COUNT
+    return op->blocking ? MPI_Allreduce_c(send, recv, (MPI_Count)count, type, sum, comm)
+                        : MPI_Iallreduce_c(send, recv, (MPI_Count)count, type, sum, comm, request);
+#else
+    return MPI_ERR_COUNT;
+#endif
+}
+
+int tagci_mpi_allgatherv(struct tagci_op *op, void *recv, const struct tagci_counts *c, MPI_Datatype type,
+                         MPI_Comm comm, MPI_Request *request)
+{
+    *request = MPI_REQUEST_NULL;
+    if (!c->large)
+        return op->blocking
+                   ? MPI_Allgatherv(MPI_IN_PLACE, 0, type, recv, c->counts, c->displs, type, comm)
+                   : MPI_Iallgatherv(MPI_IN_PLACE, 0, type, recv, c->counts, c->displs, type, comm, request);
+#ifdef HAVE_MPI_LARGE_COUNT
+    return op->blocking
+               ? MPI_Allgatherv_c(MPI_IN_PLACE, 0, type, recv, c->counts, c->displs, type, comm)
+               : MPI_Iallgatherv_c(MPI_IN_PLACE, 0, type, recv, c->counts, c->displs, type, comm, request);
+#else
+    return MPI_ERR_COUNT;
+#endif
+}

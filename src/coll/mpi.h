@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * The few MPI calls that the algorithms make, with 64-bit counts. Blocking where the operation is (*request is then
+ * MPI_REQUEST_NULL): MPI's blocking collectives are the better tuned ones. Counts past int go through the MPI-4 large-count
+ * calls; an MPI without them gives MPI_ERR_COUNT. */
+#ifndef TAGCI_COLL_MPI_H
+#define TAGCI_COLL_MPI_H
+
+#include "coll/op.h"
+
+/* Arrays of counts in the form that the MPI call takes: ints or MPI_Counts, and displacements. */
+struct tagci_counts {
+    int large;
+    int n;
+    void *counts, *displs;
+};
+size_t tagci_counts_room(int n);
+void tagci_counts_lay_out(struct tagci_op *op, struct tagci_counts *c, int n);
+/* From offsets, n + 1 of them: counts are their differences, displacements they themselves. */
+void tagci_counts_set(struct tagci_counts *c, const size_t *offsets);
+
+int tagci_mpi_reduce_scatter(struct tagci_op *op, const void *send, void *recv, const struct tagci_counts *counts,
+                             MPI_Datatype type, MPI_Op sum, MPI_Comm comm, MPI_Request *request);
+int tagci_mpi_reduce_scatter_block(struct tagci_op *op, const void *send, void *recv, size_t count,
+                                   MPI_Datatype type, MPI_Op sum, MPI_Comm comm, MPI_Request *request);
+int tagci_mpi_allreduce(struct tagci_op *op, const void *send, void *recv, size_t count, MPI_Datatype type,
+                        MPI_Op sum, MPI_Comm comm, MPI_Request *request);
+/* In place: every rank's share stands in recv already. */
+int tagci_mpi_allgatherv(struct tagci_op *op, void *recv, const struct tagci_counts *counts, MPI_Datatype type,
+                         MPI_Comm comm, MPI_Request *request);
+
+#endif

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors */
+#include "coll/op.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "coll/cuts.h"
+#include "coll/select.h"
+#include "coll/verify.h"
+#include "util/error.h"
+#include "util/log.h"
+
+const char *tagci_op_tensor_name(const struct tagci_op *op) { return op->tensor ? op->tensor->name : ""; }
+
+/* ---- memory ---- */
+
+size_t tagci_op_piece(size_t count, size_t size)
+{
+    size_t bytes = tagci_mul(count, size);
+    return bytes > SIZE_MAX - TAGCI_ALIGN ? SIZE_MAX : (bytes + TAGCI_ALIGN - 1) / TAGCI_ALIGN * TAGCI_ALIGN;
+}
+
+void *tagci_op_take(struct tagci_op *op, size_t count, size_t size)
+{
+    unsigned char *piece = op->room_at;
+    op->room_at += tagci_op_piece(count, size);
+    return piece; /* room() of the same parties asked for as much: checked when the room is laid out */
+}
+
+static struct tagci_room *room_of(struct tagci_op *op) { return op->tensor ? &op->tensor->work : &op->own_room; }
+
+/* The planned algorithm's workspace: taken where it is not there yet, and laid out. */
+static int take_room(struct tagci_op *op)
+{
+    size_t bytes = op->algorithm->room(op);
+    if (op->algorithm->id != TAGC_ALGORITHM_DENSE)
+        bytes = tagci_add(bytes, tagci_cuts_room(op));
+    bytes = tagci_add(bytes, tagci_verify_room(op));
+    struct tagci_room *room = room_of(op);
+    if (tagci_room_need(room, bytes))
+        return tagci_error(MPI_ERR_NO_MEM, "%s: tensor \"%s\": no memory for a workspace of %zu bytes", op->args.call,
+                           tagci_op_tensor_name(op), bytes);
+    op->room_at = room->at;
+    op->room_end = op->room_at + bytes;
+    if (op->algorithm->id != TAGC_ALGORITHM_DENSE)
+        tagci_cuts_lay_out(op);
+    tagci_verify_lay_out(op);
+    op->algorithm->lay_out(op);
+    return MPI_SUCCESS;
+}
+
+/* ---- the vector ---- */
+
+/* Chunks are as long as the kernels like, but with many ranks short enough that a few for each of them fit in memory. */
+static size_t chunk_elements(int ranks)
+{
+    size_t chunk = TAGCI_CHUNK_MAX;
+    while (chunk > 2048 && chunk * (size_t)ranks > (size_t)4 << 20)
+        chunk /= 2;
+    return chunk;
+}
+
+static int shape(struct tagci_op *op)
+{
+    const struct tagci_args *a = &op->args;
+    struct tagci_geometry *g = &op->geometry;
+    int ranks = op->comm->size;
+    size_t *offset = tagci_alloc(2 * ((size_t)ranks + 1), sizeof *offset), *first = offset + ranks + 1;
+    if (!offset)
+        return tagci_error(MPI_ERR_NO_MEM, "%s: no memory for the offsets of %d ranks", a->call, ranks);
+    g->ranks = ranks;
+    g->chunk = chunk_elements(ranks);
+    offset[0] = first[0] = 0;
+    for (int o = 0; o < ranks; o++) {
+        size_t part;
+        if (a->collective == TAGCI_REDUCE_SCATTER)
+            part = a->counts ? (size_t)a->counts[o] : 0;
+        else if (a->collective == TAGCI_REDUCE_SCATTER_BLOCK)
+            part = (size_t)a->count;
+        else
+            part = (size_t)a->count / ranks + ((size_t)o < (size_t)a->count % ranks);
+        offset[o + 1] = offset[o] + part;
+        first[o + 1] = first[o] + (part + g->chunk - 1) / g->chunk;
+    }
+    g->n = offset[ranks];
+    g->offset = offset;
+    g->first = first;
+    return MPI_SUCCESS;
+}
+
+const void *tagci_op_in(const struct tagci_op *op, size_t i)
+{
+    return (const char *)op->in + i * tagci_type_size(op->type);
+}
+const void *tagci_op_residual(const struct tagci_op *op, size_t i)
+{
+    return op->residual_in ? (const char *)op->tensor->residual + i * tagci_work_size(op->type) : NULL;
+}
+void *tagci_op_residual_out(const struct tagci_op *op, size_t i)
+{
+    return op->residual_out ? (char *)op->tensor->spare + i * tagci_work_size(op->type) : NULL;
+}
+
+/* ---- life ---- */
+
+int tagci_op_init(struct tagci_op *op, const struct tagci_args *args, struct tagci_comm *comm,
+                  struct tagci_tensor *tensor, int own_error)
+{
+    memset(op, 0, sizeof *op);
+    op->args = *args;
+    op->comm = comm;
+    op->tensor = tensor;
+    op->settings = tensor ? &tensor->settings : &comm->exact;
+    op->in_place = args->sendbuf == MPI_IN_PLACE;
+    op->in = op->in_place ? args->recvbuf : args->sendbuf;
+    op->average = args->op == TAGC_AVG;
+    op->compressible = tagci_type_of(args->datatype, &op->type) && (op->average || args->op == MPI_SUM);
+    op->code = own_error;
+    int code = MPI_SUCCESS;
+    if (own_error)
+        return MPI_SUCCESS; /* only to tell the others */
+    char why[200];
+    op->backend = tensor ? tensor->backend : tagci_backend_pick(op->settings->backend, why);
+    if (!op->backend)
+        code = tagci_error(TAGC_ERR_BACKEND, "%s: %s", args->call, why);
+    if (!code)
+        code = shape(op);
+    if (!code) {
+        tagci_select(op);
+        code = take_room(op);
+    }
+    if (!code)
+        return MPI_SUCCESS;
+    if (!tensor) {
+        tagci_op_release(op);
+        return code;
+    }
+    op->code = code;
+    return MPI_SUCCESS;
+}
+
+void tagci_op_release(struct tagci_op *op)
+{
+    tagci_free((void *)op->geometry.offset);
+    op->geometry.offset = NULL;
+    tagci_room_release(&op->own_room);
+    tagci_sketch_release(&op->plan[0]);
+    tagci_sketch_release(&op->plan[1]);
+}
+
+/* ---- stages that every operation may have ---- */
+
+enum tagci_progress tagci_op_fail(struct tagci_op *op, int code)
+{
+    if (!op->code)
+        op->code = code;
+    return TAGCI_FAILED;
+}
+
+enum tagci_progress tagci_op_fail_text(struct tagci_op *op, int class, const char *text)
+{
+    return tagci_op_fail(
+        op, tagci_error(class, "%s: tensor \"%s\": %s", op->args.call, tagci_op_tensor_name(op), text));
+}
+
+enum tagci_progress tagci_op_posted(struct tagci_op *op, int code)
+{
+    if (code)
+        return tagci_op_fail(op, code);
+    if (op->request[op->n_requests] != MPI_REQUEST_NULL)
+        op->n_requests++;
+    return TAGCI_THROUGH;
+}
+
+enum tagci_progress tagci_op_wait_requests(struct tagci_op *op)
+{
+    int done = 1, code = MPI_SUCCESS;
+    if (op->n_requests && op->blocking)
+        code = MPI_Waitall(op->n_requests, op->request, MPI_STATUSES_IGNORE);
+    else if (op->n_requests)
+        code = MPI_Testall(op->n_requests, op->request, &done, MPI_STATUSES_IGNORE);
+    if (code)
+        return tagci_op_fail(op, code);
+    if (!done)
+        return TAGCI_PENDING;
+    op->n_requests = 0;
+    return TAGCI_THROUGH;
+}
+
+/* What must be the same on all ranks for a call on a tensor. */
+static uint64_t facts(const struct tagci_op *op)
+{
+    uint64_t h = tagci_fact(0xcbf29ce484222325u, op->args.collective);
+    h = tagci_fact(h, (uint64_t)op->tensor->calls);
+    h = tagci_fact(h, op->average ? 2 : op->compressible);
+    h = tagci_fact(h, op->algorithm->id);
+    for (int o = 0; o < op->geometry.ranks; o++)
+        h = tagci_fact(h, op->geometry.offset[o + 1]);
+    return h;
+}
+
+static enum tagci_progress agree_post(struct tagci_op *op)
+{
+    tagci_agreement_init(&op->agreement, op->code, op->code ? 0 : facts(op), op->comm);
+    op->request[op->n_requests] = MPI_REQUEST_NULL;
+    if (op->blocking)
+        return tagci_op_posted(op, MPI_Allreduce(MPI_IN_PLACE, op->agreement.word, TAGCI_AGREE_WORDS, MPI_INT64_T,
+                                                 MPI_MAX, op->comm->private));
+    return tagci_op_posted(op, MPI_Iallreduce(MPI_IN_PLACE, op->agreement.word, TAGCI_AGREE_WORDS, MPI_INT64_T,
+                                              MPI_MAX, op->comm->private, &op->request[op->n_requests]));
+}
+
+static enum tagci_progress agree_result(struct tagci_op *op)
+{
+    int code = tagci_agreement_result(&op->agreement, op->code, op->comm, op->args.call, tagci_op_tensor_name(op),
+                                      "collective, counts, operation or number of earlier calls");
+    if (!code)
+        return TAGCI_THROUGH;
+    op->code = code;
+    return TAGCI_FAILED;
+}
+
+static const struct tagci_stage agree_stages[] = {
+    {agree_post, TAGCI_PHASE_COMM, 1},
+    {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0},
+    {agree_result, TAGCI_PHASE_NONE, 0},
+    TAGCI_STAGES_END,
+};
+static const struct tagci_stage cut_stages[] = {
+    {tagci_cuts_find, TAGCI_PHASE_SELECT, 0},
+    TAGCI_STAGES_END,
+};
+
+static void add_stages(struct tagci_op *op, const struct tagci_stage *s)
+{
+    for (; s->run; s++)
+        op->stages[op->n_stages++] = *s;
+}
+
+/* ---- driving ---- */
+
+static void join_line(struct tagci_op *op)
+{
+    struct tagci_op **at = &op->comm->line;
+    while (*at)
+        at = &(*at)->line_next;
+    *at = op;
+    op->line_next = NULL;
+    op->in_line = 1;
+}
+
+static void leave_line(struct tagci_op *op)
+{
+    if (!op->in_line)
+        return;
+    struct tagci_op **at = &op->comm->line;
+    while (*at != op)
+        at = &(*at)->line_next;
+    *at = op->line_next;
+    op->in_line = 0;
+}
+
+void tagci_op_leave_line(struct tagci_op *op)
+{
+    if (!op->verify) /* which has more to post */
+        leave_line(op);
+}
+
+int tagci_op_start(struct tagci_op *op)
+{
+    op->started = MPI_Wtime();
+    op->number = op->comm->started++;
+    op->stage = op->n_stages = op->n_requests = 0;
+    op->active = 1;
+    if (op->tensor && !op->code)
+        op->tensor->in_flight = op;
+    if (op->args.tensor != TAGC_TENSOR_NULL)
+        add_stages(op, agree_stages);
+    if (op->algorithm) { /* not where an error is known already */
+        add_stages(op, tagci_verify_before(op));
+        if (op->algorithm->id != TAGC_ALGORITHM_DENSE)
+            add_stages(op, cut_stages);
+        add_stages(op, op->algorithm->stages);
+        add_stages(op, tagci_verify_after(op));
+    }
+    join_line(op);
+    return MPI_SUCCESS;
+}
+
+/* The residual changes here and nowhere else. */
+static void commit(struct tagci_op *op)
+{
+    struct tagci_tensor *t = op->tensor;
+    if (op->residual_out) {
+        void *swap = t->residual;
+        t->residual = t->spare;
+        t->spare = swap;
+        t->residual_is_zero = 0;
+    } else {
+        t->residual_is_zero = 1;
+    }
+    t->calls++;
+}
+
+static void complete(struct tagci_op *op)
+{
+    leave_line(op);
+    op->active = 0;
+    if (!op->code) {
+        double *s = op->stats.at, now = MPI_Wtime(), share = op->geometry.ranks - 1.0;
+        s[TAGC_STAT_CALLS] = 1;
+        s[TAGC_STAT_ELEMENTS] = op->geometry.n;
+        s[TAGC_STAT_ALGORITHM] = op->geometry.ranks > 1 || op->algorithm->id == TAGC_ALGORITHM_DENSE
+                                     ? op->algorithm->id
+                                     : TAGC_ALGORITHM_LOCAL;
+        s[TAGC_STAT_TIME_TOTAL] = now - op->started;
+        int size;
+        MPI_Type_size(op->args.datatype, &size);
+        s[TAGC_STAT_BYTES_DENSE] = share / op->geometry.ranks * op->geometry.n * size *
+                                   (op->args.collective == TAGCI_ALLREDUCE ? 2 : 1);
+        if (op->settings->trace[0])
+            tagci_trace(op->settings->trace,
+                        "call=%s tensor=%s n=%zu algorithm=%s reason=\"%s\" density=%.6g union=%.6g sent=%.0f "
+                        "dense=%.0f resent=%.0f seconds=%.6g select=%.6g encode=%.6g comm=%.6g decode=%.6g",
+                        op->args.call, tagci_op_tensor_name(op), op->geometry.n, op->algorithm->name, op->reason,
+                        s[TAGC_STAT_DENSITY], s[TAGC_STAT_UNION_DENSITY], s[TAGC_STAT_BYTES_SENT],
+                        s[TAGC_STAT_BYTES_DENSE], s[TAGC_STAT_RESENT], s[TAGC_STAT_TIME_TOTAL],
+                        s[TAGC_STAT_TIME_SELECT], s[TAGC_STAT_TIME_ENCODE], s[TAGC_STAT_TIME_COMM],
+                        s[TAGC_STAT_TIME_DECODE]);
+        tagci_stats_add(op->tensor, &op->stats);
+        if (op->tensor)
+            commit(op);
+    }
+    memset(&op->stats, 0, sizeof op->stats);
+    struct tagci_tensor *t = op->tensor;
+    if (t && t->in_flight == op) {
+        t->in_flight = NULL;
+        if (t->freed) {
+            op->tensor = NULL;
+            tagci_tensor_destroy(t);
+        }
+    }
+}
+
+int tagci_op_progress(struct tagci_op *op)
+{
+    static const int stat_of[TAGCI_PHASES] = {0, TAGC_STAT_TIME_SELECT, TAGC_STAT_TIME_ENCODE, TAGC_STAT_TIME_COMM,
+                                              TAGC_STAT_TIME_DECODE};
+    double then = MPI_Wtime();
+    while (op->active && op->stage < op->n_stages) {
+        const struct tagci_stage *s = &op->stages[op->stage];
+        if (s->in_line && op->comm->line != op)
+            return 0;
+        enum tagci_progress p = s->run(op);
+        double now = MPI_Wtime();
+        op->stats.at[stat_of[s->phase]] += now - then;
+        then = now;
+        if (p == TAGCI_PENDING)
+            return 0;
+        if (p == TAGCI_FAILED)
+            break;
+        op->stage++;
+    }
+    if (op->active)
+        complete(op);
+    return 1;
+}
+
+int tagci_op_wait(struct tagci_op *op)
+{
+    while (!tagci_op_progress(op))
+        ;
+    return op->code;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * An operation: one call of a collective on its way through its stages. Blocking, nonblocking and persistent forms drive
+ * the same object: init (checks done, shapes known, memory taken), start, progress until done.
+ *
+ *   init      plan an algorithm, take memory                         coll/op.c, coll/select.c
+ *   stages    agree (with a tensor), the algorithm's own, verify     coll/agree.c, coll/reduce_*.c, coll/verify.c
+ *   complete  the residual changes, statistics are added             coll/op.c */
+#ifndef TAGCI_COLL_OP_H
+#define TAGCI_COLL_OP_H
+
+#include <mpi.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend/backend.h"
+#include "coll/agree.h"
+#include "coll/comm.h"
+#include "coll/geometry.h"
+#include "coll/tensor.h"
+#include "core/sketch.h"
+
+enum tagci_collective { TAGCI_REDUCE_SCATTER, TAGCI_REDUCE_SCATTER_BLOCK, TAGCI_ALLREDUCE };
+
+/* An MPI call's arguments, widened. What is not used by a collective is zero. */
+struct tagci_args {
+    const char *call; /* its public name, for messages */
+    enum tagci_collective collective;
+    const void *sendbuf;
+    void *recvbuf;
+    const int *counts; /* of a reduce-scatter; */
+    MPI_Count count;   /* of a block form (per rank) or an allreduce (whole) */
+    MPI_Datatype datatype;
+    MPI_Op op;
+    MPI_Comm comm;
+    TAGC_Tensor tensor;
+};
+
+struct tagci_op;
+
+/* A stage is called until it says that it is through. It never blocks unless the operation is a blocking one. */
+enum tagci_progress {
+    TAGCI_THROUGH, /* on to the next stage */
+    TAGCI_PENDING, /* call again */
+    TAGCI_FAILED   /* op->code says why */
+};
+enum tagci_phase { TAGCI_PHASE_NONE, TAGCI_PHASE_SELECT, TAGCI_PHASE_ENCODE, TAGCI_PHASE_COMM, TAGCI_PHASE_DECODE, TAGCI_PHASES };
+struct tagci_stage {
+    enum tagci_progress (*run)(struct tagci_op *op);
+    enum tagci_phase phase; /* where its time is booked */
+    int in_line;            /* posts a collective: waits for its turn, so that all ranks post in the same order */
+};
+#define TAGCI_STAGES_END {NULL, TAGCI_PHASE_NONE, 0}
+
+struct tagci_algorithm {
+    const char *name;
+    int id; /* TAGC_ALGORITHM_... */
+    /* Bytes of workspace that it takes for this operation, which has its geometry. */
+    size_t (*room)(const struct tagci_op *op);
+    /* Lays out the workspace (tagci_op_take). Allocates nothing; may be called before every start. */
+    void (*lay_out)(struct tagci_op *op);
+    const struct tagci_stage *stages;
+};
+extern const struct tagci_algorithm tagci_algorithm_dense, tagci_algorithm_pack, tagci_algorithm_sketch,
+    tagci_algorithm_direct;
+
+#define TAGCI_MAX_STAGES 32
+
+struct tagci_op {
+    struct tagci_args args;
+    struct tagci_comm *comm;
+    struct tagci_tensor *tensor; /* or NULL */
+    const struct tagci_settings *settings;
+    const struct tagci_backend *backend;
+    int blocking; /* stages may block in MPI */
+
+    /* the vector */
+    int compressible;
+    enum tagci_type type;
+    struct tagci_geometry geometry;
+    const void *in;  /* input: sendbuf, or recvbuf in place */
+    int in_place;
+    int average;
+    int lossy;       /* this call holds back or rounds */
+    double share;    /* held back */
+    int residual_in; /* the tensor's residual is to be added */
+    int residual_out;/* the tensor's spare residual is filled by this call; otherwise the residual becomes zero */
+
+    /* progress */
+    const struct tagci_algorithm *algorithm;
+    const char *reason; /* why this algorithm */
+    struct tagci_stage stages[TAGCI_MAX_STAGES];
+    int stage, n_stages;
+    int active;
+    int code;
+    uint64_t number; /* among the operations of the communicator */
+    MPI_Request request[4];
+    int n_requests;
+    struct tagci_agreement agreement;
+    struct tagci_op *line_next;
+    int in_line;
+
+    /* memory: one block, handed out piece by piece */
+    struct tagci_room own_room; /* of an operation without a tensor */
+    unsigned char *room_at, *room_end;
+    void *state; /* of the algorithm */
+    struct tagci_result *result;
+    struct tagci_sketch plan[2]; /* of sketch: for other owners' parts, for the own; they keep their memory */
+    struct tagci_verify *verify;
+    struct tagci_cuts *cuts;
+
+    struct tagci_stats stats;
+    double started;
+};
+
+/* Makes an operation of checked arguments; own_error: what the checks found (MPI_SUCCESS, or a code that the other ranks
+ * will learn of when it starts; only with a tensor). 0 or an error code, and then there is nothing to release. */
+int tagci_op_init(struct tagci_op *op, const struct tagci_args *args, struct tagci_comm *comm,
+                  struct tagci_tensor *tensor, int own_error);
+int tagci_op_start(struct tagci_op *op);
+/* Moves it on as far as it goes. Returns 1 when it is complete (op->code is its result), else 0. */
+int tagci_op_progress(struct tagci_op *op);
+int tagci_op_wait(struct tagci_op *op);
+void tagci_op_release(struct tagci_op *op);
+
+/* For the stages. */
+void *tagci_op_take(struct tagci_op *op, size_t count, size_t size); /* next piece of workspace, aligned */
+size_t tagci_op_piece(size_t count, size_t size);                    /* what such a piece takes, for room() */
+enum tagci_progress tagci_op_fail(struct tagci_op *op, int code);    /* an MPI error code */
+enum tagci_progress tagci_op_fail_text(struct tagci_op *op, int class, const char *text);
+/* Result of an MPI call that filled the next request. */
+enum tagci_progress tagci_op_posted(struct tagci_op *op, int code);
+enum tagci_progress tagci_op_wait_requests(struct tagci_op *op); /* a stage: until the posted ones are complete */
+/* The operation posts no more collectives: others may. */
+void tagci_op_leave_line(struct tagci_op *op);
+
+/* Where element i of the input is, of the residual, and of the spare one; NULL where there is none. */
+const void *tagci_op_in(const struct tagci_op *op, size_t i);
+const void *tagci_op_residual(const struct tagci_op *op, size_t i);
+void *tagci_op_residual_out(const struct tagci_op *op, size_t i);
+static inline void tagci_op_count(struct tagci_op *op, int stat, double amount) { op->stats.at[stat] += amount; }
+const char *tagci_op_tensor_name(const struct tagci_op *op);
+
+#endif
