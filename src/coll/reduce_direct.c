@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * direct: every rank sends every owner its own positions and values, chunk by chunk; the owner adds in rank order.
+ * Bytes per element: f * (p b + 1/8). One message a chunk and pair of ranks, no exchange of sizes: a receive is posted
+ * with room for the largest frame.
+ *
+ * Order of sending: first chunk of every owner, then the second ...; owners in rotation from the next rank on. An owner
+ * decodes chunk by chunk, in each rank by rank. It keeps receives for the chunk being decoded posted for every rank, so the
+ * oldest chunk in flight anywhere can always be delivered: no cycle of waits. */
+#include <string.h>
+
+#include "coll/cuts.h"
+#include "coll/op.h"
+#include "coll/reduce_result.h"
+#include "util/error.h"
+
+enum { window = 2 /* receives posted for each rank */, slots = 8 /* frames being sent */ };
+
+struct direct {
+    size_t bound; /* bytes of the largest frame */
+    size_t levels; /* chunks of the longest part */
+
+    /* sending: next is chunk `level` of the part of rank + turn */
+    size_t level;
+    int turn;
+    unsigned char *frame; /* slots * bound */
+    struct tagci_run *runs; /* scratch of the encoding, for each slot */
+    void *values;
+    uint64_t *bitmap;
+    int free_slot[slots], n_free;
+
+    /* receiving: chunk `decoding` of the own part, next frame that of rank `source` */
+    size_t decoding;
+    int source;
+    size_t *posted;   /* for each rank: receives posted so far */
+    unsigned char *in; /* ranks * window * bound */
+    int *in_bytes;    /* -1: not here yet */
+    unsigned char *own; /* frame of this rank for itself */
+    void *sum;        /* the own part in the work type, or NULL: recvbuf takes it */
+    uint64_t *seen;   /* union of a chunk */
+    double in_union, kept;
+
+    /* requests: [rank * window + place] of receives, then [slot] of sends */
+    MPI_Request *request;
+    int *index;
+    MPI_Status *status;
+    int n_receives;
+    int broken; /* a frame was damaged: go on receiving, so that nobody waits for this rank, then fail */
+};
+
+static size_t longest_part_chunks(const struct tagci_geometry *g)
+{
+    size_t most = 0;
+    for (int o = 0; o < g->ranks; o++)
+        if (tagci_part_chunks(g, o) > most)
+            most = tagci_part_chunks(g, o);
+    return most;
+}
+
+/* Results of a float or double reduction can be added up where they belong, unless that is where input still stands. */
+static int sum_in_place(const struct tagci_op *op)
+{
+    return tagci_type_size(op->type) == tagci_work_size(op->type) && !op->in_place;
+}
+
+static void *result_at(const struct tagci_op *op)
+{
+    size_t skip = op->args.collective == TAGCI_ALLREDUCE ? op->geometry.offset[op->comm->rank] : 0;
+    return (char *)op->args.recvbuf + skip * tagci_type_size(op->type);
+}
+
+static size_t largest_chunk(const struct tagci_op *op)
+{
+    size_t longest = 0;
+    for (int o = 0; o < op->geometry.ranks; o++)
+        if (tagci_part(&op->geometry, o) > longest)
+            longest = tagci_part(&op->geometry, o);
+    return longest < op->geometry.chunk ? longest : op->geometry.chunk;
+}
+
+static size_t direct_room(const struct tagci_op *op)
+{
+    size_t ranks = op->geometry.ranks, chunk = largest_chunk(op);
+    size_t bound = tagci_op_piece(1, tagci_frame_bound(op->type, op->settings->value, chunk));
+    size_t requests = ranks * window + slots;
+    size_t bytes = tagci_op_piece(1, sizeof(struct direct));
+    bytes += tagci_op_piece(slots, bound) + tagci_op_piece(slots * tagci_cuts_runs(op), sizeof(struct tagci_run));
+    bytes += tagci_op_piece(ranks, sizeof(size_t)) + tagci_op_piece(ranks * window, bound);
+    bytes += tagci_op_piece(ranks * window, sizeof(int)) + tagci_op_piece(1, bound);
+    bytes += tagci_op_piece(slots * chunk, tagci_work_size(op->type)) + tagci_op_piece(slots, (chunk + 63) / 64 * 8);
+    if (!sum_in_place(op))
+        bytes += tagci_op_piece(tagci_part(&op->geometry, op->comm->rank), tagci_work_size(op->type));
+    bytes += tagci_op_piece((chunk + 63) / 64, 8);
+    bytes += tagci_op_piece(requests, sizeof(MPI_Request)) + tagci_op_piece(requests, sizeof(int)) +
+             tagci_op_piece(requests, sizeof(MPI_Status));
+    return tagci_add(bytes, tagci_result_room(op));
+}
+
+static void direct_lay_out(struct tagci_op *op)
+{
+    size_t ranks = op->geometry.ranks, chunk = largest_chunk(op), requests = ranks * window + slots;
+    struct direct *d = op->state = tagci_op_take(op, 1, sizeof *d);
+    memset(d, 0, sizeof *d);
+    d->bound = tagci_op_piece(1, tagci_frame_bound(op->type, op->settings->value, chunk));
+    d->levels = longest_part_chunks(&op->geometry);
+    d->frame = tagci_op_take(op, slots, d->bound);
+    d->runs = tagci_op_take(op, slots * tagci_cuts_runs(op), sizeof(struct tagci_run));
+    d->posted = tagci_op_take(op, ranks, sizeof(size_t));
+    d->in = tagci_op_take(op, ranks * window, d->bound);
+    d->in_bytes = tagci_op_take(op, ranks * window, sizeof(int));
+    d->own = tagci_op_take(op, 1, d->bound);
+    d->values = tagci_op_take(op, slots * chunk, tagci_work_size(op->type));
+    d->bitmap = tagci_op_take(op, slots, (chunk + 63) / 64 * 8);
+    if (!sum_in_place(op))
+        d->sum = tagci_op_take(op, tagci_part(&op->geometry, op->comm->rank), tagci_work_size(op->type));
+    d->seen = tagci_op_take(op, (chunk + 63) / 64, 8);
+    d->request = tagci_op_take(op, requests, sizeof(MPI_Request));
+    d->index = tagci_op_take(op, requests, sizeof(int));
+    d->status = tagci_op_take(op, requests, sizeof(MPI_Status));
+    d->n_receives = (int)ranks * window;
+    tagci_result_lay_out(op);
+}
+
+static int tag(const struct tagci_op *op) { return (int)(op->number & 0x7fff); }
+
+static int post_receive(struct tagci_op *op, int source)
+{
+    struct direct *d = op->state;
+    if (d->posted[source] >= tagci_part_chunks(&op->geometry, op->comm->rank))
+        return MPI_SUCCESS;
+    int place = source * window + (int)(d->posted[source]++ % window);
+    d->in_bytes[place] = -1;
+    return MPI_Irecv(d->in + (size_t)place * d->bound, (int)d->bound, MPI_BYTE, source, tag(op), op->comm->private,
+                     &d->request[place]);
+}
+
+static enum tagci_progress direct_begin(struct tagci_op *op)
+{
+    struct direct *d = op->state;
+    if (op->args.collective != TAGCI_ALLREDUCE)
+        tagci_op_leave_line(op); /* messages between pairs only, from here on */
+    d->level = d->decoding = 0;
+    d->turn = 1;
+    d->source = 0;
+    d->in_union = d->kept = 0;
+    d->broken = MPI_SUCCESS;
+    for (int i = 0; i < d->n_receives + slots; i++)
+        d->request[i] = MPI_REQUEST_NULL;
+    for (d->n_free = 0; d->n_free < slots; d->n_free++)
+        d->free_slot[d->n_free] = d->n_free;
+    for (int r = 0; r < op->geometry.ranks; r++) {
+        d->posted[r] = 0;
+        for (int w = 0; w < window && r != op->comm->rank; w++) {
+            int code = post_receive(op, r);
+            if (code)
+                return tagci_op_fail(op, code);
+        }
+    }
+    return TAGCI_THROUGH;
+}
+
+/* Chunk c of an owner's part, to be encoded with the scratch of a slot: which is free again after the encoding. */
+static void describe(struct tagci_op *op, int slot, int owner, size_t c, unsigned char *frame,
+                     struct tagci_chunk *at)
+{
+    struct direct *d = op->state;
+    size_t chunk = largest_chunk(op);
+    tagci_cuts_chunk(op, owner, c, d->runs + (size_t)slot * tagci_cuts_runs(op), at);
+    at->values = (char *)d->values + (size_t)slot * chunk * tagci_work_size(op->type);
+    at->bitmap = d->bitmap + (size_t)slot * ((chunk + 63) / 64);
+    at->value = op->settings->value;
+    at->seal = op->settings->checksum;
+    at->frame = frame;
+}
+
+/* Next chunk to send, skipping parts that have fewer; 0 when all are sent. */
+static int next_to_send(struct tagci_op *op, int *owner, size_t *c)
+{
+    struct direct *d = op->state;
+    int ranks = op->geometry.ranks;
+    while (d->level < d->levels) {
+        while (d->turn < ranks) {
+            *owner = (op->comm->rank + d->turn++) % ranks;
+            *c = d->level;
+            if (*c < tagci_part_chunks(&op->geometry, *owner))
+                return 1;
+        }
+        d->level++;
+        d->turn = 1;
+    }
+    return 0;
+}
+
+/* Encodes as many chunks as there are free slots, and sends them. */
+static int send_some(struct tagci_op *op, int *did)
+{
+    struct direct *d = op->state;
+    int owner[slots], slot[slots], n = 0, most = d->n_free < slots / 2 ? d->n_free : slots / 2;
+    struct tagci_chunk batch[slots];
+    size_t c;
+    while (n < most && next_to_send(op, &owner[n], &c)) {
+        slot[n] = d->free_slot[--d->n_free];
+        describe(op, slot[n], owner[n], c, d->frame + (size_t)slot[n] * d->bound, &batch[n]);
+        n++;
+    }
+    if (!n)
+        return MPI_SUCCESS;
+    *did = 1;
+    double then = MPI_Wtime();
+    op->backend->encode(batch, n);
+    tagci_op_count(op, TAGC_STAT_TIME_ENCODE, MPI_Wtime() - then);
+    for (int i = 0; i < n; i++) {
+        d->kept += (double)batch[i].kept;
+        tagci_op_count(op, TAGC_STAT_BYTES_SENT, (double)batch[i].frame_bytes);
+        int code = MPI_Isend(batch[i].frame, (int)batch[i].frame_bytes, MPI_BYTE, owner[i], tag(op),
+                             op->comm->private, &d->request[d->n_receives + slot[i]]);
+        if (code)
+            return code;
+    }
+    return MPI_SUCCESS;
+}
+
+/* Positions of a frame join the union of the chunk. */
+static void see(struct direct *d, const struct tagci_frame *f, size_t n, int first)
+{
+    size_t words = (n + 63) / 64;
+    if (first)
+        memset(d->seen, 0, words * 8);
+    for (size_t w = 0; w < words; w++) {
+        uint64_t bits = ~(uint64_t)0;
+        if (f->indexed)
+            memcpy(&bits, f->index + 8 * w, 8);
+        d->seen[w] |= bits;
+    }
+}
+
+static void chunk_decoded(struct tagci_op *op, size_t n, void *sum, size_t at)
+{
+    struct direct *d = op->state;
+    size_t words = (n + 63) / 64, union_count = 0;
+    if (n % 64)
+        d->seen[words - 1] &= ((uint64_t)1 << n % 64) - 1;
+    for (size_t w = 0; w < words; w++)
+        union_count += (size_t)__builtin_popcountll(d->seen[w]);
+    d->in_union += (double)union_count;
+    /* In place, input may still stand where the result goes: that waits for the end. */
+    if (!op->in_place && (op->average || d->sum))
+        op->backend->finish(op->type, sum, n, op->average ? op->geometry.ranks : 1, 0,
+                            (char *)result_at(op) + at * tagci_type_size(op->type));
+}
+
+/* Takes the next frame in order, if it is here. */
+static int decode_next(struct tagci_op *op, int *did)
+{
+    struct direct *d = op->state;
+    const struct tagci_geometry *g = &op->geometry;
+    int me = op->comm->rank, r = d->source;
+    size_t begin, n = tagci_part_chunk(g, me, d->decoding, &begin), at = begin - g->offset[me];
+    const unsigned char *frame = d->own;
+    size_t bytes;
+    int place = r * window + (int)(d->decoding % window);
+    if (r == me) {
+        double then = MPI_Wtime();
+        struct tagci_chunk own;
+        describe(op, 0, me, d->decoding, d->own, &own);
+        op->backend->encode(&own, 1);
+        d->kept += (double)own.kept;
+        bytes = own.frame_bytes;
+        tagci_op_count(op, TAGC_STAT_TIME_ENCODE, MPI_Wtime() - then);
+    } else {
+        if (d->in_bytes[place] < 0)
+            return MPI_SUCCESS;
+        frame = d->in + (size_t)place * d->bound;
+        bytes = (size_t)d->in_bytes[place];
+        tagci_op_count(op, TAGC_STAT_BYTES_RECEIVED, (double)bytes);
+    }
+    *did = 1;
+    double then = MPI_Wtime();
+    size_t width = tagci_work_size(op->type);
+    char *sum = d->sum ? d->sum : result_at(op);
+    struct tagci_decode take = {.n = n, .sum = sum + at * width, .first = r == 0};
+    const char *why;
+    if (tagci_frame_read(frame, bytes, op->type, n, op->settings->checksum, &take.frame, &why)) {
+        if (!d->broken)
+            d->broken = tagci_error(TAGC_ERR_WIRE, "%s: tensor \"%s\": frame %zu of rank %d: %s", op->args.call,
+                                    tagci_op_tensor_name(op), d->decoding, r, why);
+    } else if (!d->broken) {
+        see(d, &take.frame, n, r == 0);
+        op->backend->decode(&take, 1);
+    }
+    int code = r == me ? MPI_SUCCESS : post_receive(op, r);
+    if (++d->source == g->ranks) {
+        if (!d->broken)
+            chunk_decoded(op, n, take.sum, at);
+        d->source = 0;
+        d->decoding++;
+    }
+    tagci_op_count(op, TAGC_STAT_TIME_DECODE, MPI_Wtime() - then);
+    return code;
+}
+
+/* Learns of messages sent and received; blocks for one if the operation may. */
+static int look(struct tagci_op *op, int block)
+{
+    struct direct *d = op->state;
+    int n, code;
+    double then = MPI_Wtime();
+    if (block)
+        code = MPI_Waitsome(d->n_receives + slots, d->request, &n, d->index, d->status);
+    else
+        code = MPI_Testsome(d->n_receives + slots, d->request, &n, d->index, d->status);
+    tagci_op_count(op, TAGC_STAT_TIME_COMM, MPI_Wtime() - then);
+    if (code && tagci_error_class(code) == MPI_ERR_IN_STATUS)
+        for (int i = 0; i < n; i++)
+            if (d->status[i].MPI_ERROR)
+                return d->status[i].MPI_ERROR;
+    if (code || n == MPI_UNDEFINED)
+        return code;
+    for (int i = 0; i < n; i++) {
+        if (d->index[i] >= d->n_receives)
+            d->free_slot[d->n_free++] = d->index[i] - d->n_receives;
+        else
+            MPI_Get_count(&d->status[i], MPI_BYTE, &d->in_bytes[d->index[i]]);
+    }
+    return MPI_SUCCESS;
+}
+
+static enum tagci_progress direct_exchange(struct tagci_op *op)
+{
+    struct direct *d = op->state;
+    size_t own = tagci_part_chunks(&op->geometry, op->comm->rank);
+    for (;;) {
+        int did = 0, code = send_some(op, &did);
+        if (!code && d->decoding < own)
+            code = decode_next(op, &did);
+        if (code)
+            return tagci_op_fail(op, code);
+        int all_sent = d->level >= d->levels;
+        if (d->decoding == own && all_sent && d->n_free == slots)
+            break;
+        if ((code = look(op, !did && op->blocking)))
+            return tagci_op_fail(op, code);
+        if (!did && !op->blocking) {
+            /* one more round if the look brought what the next step waits for */
+            int place = d->source * window + (int)(d->decoding % window);
+            int ready = (d->decoding < own && (d->source == op->comm->rank || d->in_bytes[place] >= 0)) ||
+                        (d->n_free && !all_sent) || (all_sent && d->n_free == slots && d->decoding == own);
+            if (!ready)
+                return TAGCI_PENDING;
+        }
+    }
+    return d->broken ? tagci_op_fail(op, d->broken) : TAGCI_THROUGH;
+}
+
+static enum tagci_progress direct_end(struct tagci_op *op)
+{
+    struct direct *d = op->state;
+    size_t mine = tagci_part(&op->geometry, op->comm->rank);
+    if (op->in_place)
+        op->backend->finish(op->type, d->sum, mine, op->average ? op->geometry.ranks : 1, 0, result_at(op));
+    op->stats.at[TAGC_STAT_DENSITY] = op->geometry.n ? d->kept / (double)op->geometry.n : 0;
+    op->stats.at[TAGC_STAT_UNION_DENSITY] = mine ? d->in_union / (double)mine : 0;
+    return TAGCI_THROUGH;
+}
+
+static const struct tagci_stage direct_stages[] = {
+    {direct_begin, TAGCI_PHASE_COMM, 0},
+    {direct_exchange, TAGCI_PHASE_NONE, 0},
+    {direct_end, TAGCI_PHASE_DECODE, 0},
+    {tagci_result_encode, TAGCI_PHASE_ENCODE, 0},
+    {tagci_result_sizes, TAGCI_PHASE_COMM, 1},
+    {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0},
+    {tagci_result_post, TAGCI_PHASE_COMM, 1},
+    {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0},
+    {tagci_result_decode, TAGCI_PHASE_DECODE, 0},
+    TAGCI_STAGES_END,
+};
+
+const struct tagci_algorithm tagci_algorithm_direct = {"direct", TAGC_ALGORITHM_DIRECT, direct_room, direct_lay_out,
+                                                       direct_stages};

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * pack: merged bitmap, then the values on the union, reduced by MPI. Bytes per element: f * (u b + 1/4). Once the union
+ * is known, packing takes one value per entry and is exact, so it needs less than a sketch of them. */
+#include <string.h>
+
+#include "coll/op.h"
+#include "coll/reduce_union.h"
+
+static size_t pack_room(const struct tagci_op *op)
+{
+    return tagci_add(tagci_op_piece(1, sizeof(struct tagci_union)), tagci_union_room(op));
+}
+
+static void pack_lay_out(struct tagci_op *op)
+{
+    op->state = tagci_op_take(op, 1, sizeof(struct tagci_union));
+    tagci_union_lay_out(op, op->state);
+}
+
+static enum tagci_progress sparsify(struct tagci_op *op) { return tagci_union_sparsify(op, op->state); }
+static enum tagci_progress merge(struct tagci_op *op) { return tagci_union_merge(op, op->state); }
+static enum tagci_progress pack(struct tagci_op *op) { return tagci_union_pack(op, op->state); }
+static enum tagci_progress gather(struct tagci_op *op) { return tagci_union_gather(op, op->state); }
+static enum tagci_progress unpack(struct tagci_op *op) { return tagci_union_unpack(op, op->state); }
+
+static enum tagci_progress reduce(struct tagci_op *op)
+{
+    struct tagci_union *u = op->state;
+    int ranks = op->geometry.ranks;
+    tagci_counts_set(&u->counts, u->entry);
+    double bytes = (ranks - 1.0) / ranks * (double)(u->entry[ranks] * tagci_work_size(op->type));
+    tagci_op_count(op, TAGC_STAT_BYTES_SENT, bytes);
+    tagci_op_count(op, TAGC_STAT_BYTES_RECEIVED, bytes);
+    return tagci_op_posted(op, tagci_mpi_reduce_scatter(op, u->packed, u->sum, &u->counts, tagci_union_type(op),
+                                                        MPI_SUM, op->comm->private, &op->request[op->n_requests]));
+}
+
+static const struct tagci_stage pack_stages[] = {
+    {sparsify, TAGCI_PHASE_ENCODE, 0},
+    {merge, TAGCI_PHASE_COMM, 1},
+    {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0},
+    {pack, TAGCI_PHASE_ENCODE, 0},
+    {reduce, TAGCI_PHASE_COMM, 1},
+    {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0},
+    {gather, TAGCI_PHASE_COMM, 1},
+    {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0},
+    {unpack, TAGCI_PHASE_DECODE, 0},
+    TAGCI_STAGES_END,
+};
+
+const struct tagci_algorithm tagci_algorithm_pack = {"pack", TAGC_ALGORITHM_PACK, pack_room, pack_lay_out, pack_stages};

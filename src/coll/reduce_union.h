@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * What `pack` and `sketch` share: the ranks merge their bitmaps (MPI_BOR), and each packs its kept values onto the union,
+ * zeros where it kept none. 16-bit types are packed as float. Afterwards the owner's packed sums become the result. */
+#ifndef TAGCI_COLL_REDUCE_UNION_H
+#define TAGCI_COLL_REDUCE_UNION_H
+
+#include "coll/mpi.h"
+#include "coll/op.h"
+
+struct tagci_union {
+    uint64_t *own, *whole; /* bitmaps, every part from a whole word on */
+    size_t *word;          /* ranks + 1: first word of a part */
+    size_t *entry;         /* ranks + 1: union entries of the parts before; known after the merge */
+    size_t *kept;          /* of each chunk */
+    void *values;          /* kept values of a chunk stand where the chunk does */
+    void *packed;          /* entry[ranks] values of the work type */
+    void *sum;             /* the own part's entries, summed */
+    struct tagci_run *runs;
+    struct tagci_counts counts;
+};
+
+size_t tagci_union_room(const struct tagci_op *op);
+void tagci_union_lay_out(struct tagci_op *op, struct tagci_union *u);
+/* Stages' work, in order. */
+enum tagci_progress tagci_union_sparsify(struct tagci_op *op, struct tagci_union *u);
+enum tagci_progress tagci_union_merge(struct tagci_op *op, struct tagci_union *u); /* posts */
+enum tagci_progress tagci_union_pack(struct tagci_op *op, struct tagci_union *u);
+/* u->sum is there: average and rounding, and in an allreduce the gathering of all parts (posts). */
+enum tagci_progress tagci_union_gather(struct tagci_op *op, struct tagci_union *u);
+enum tagci_progress tagci_union_unpack(struct tagci_op *op, struct tagci_union *u);
+MPI_Datatype tagci_union_type(const struct tagci_op *op); /* of packed values: MPI_FLOAT or MPI_DOUBLE */
+
+#endif

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors */
+#include "core/sketch.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/hash.h"
+#include "util/mem.h"
+
+/* ---- Geometry ----------------------------------------------------------------------------------
+ *
+ * Three ways to give a block its rows, by the number of blocks B:
+ *
+ * band     Rows g, g+1, g+2. B+2 rows, and it always peels: row 0 holds block 0 alone, then row 1
+ *          holds block 1 alone, and so on. For so few blocks that hashing cannot spread them, and
+ *          the last resort of the search.
+ * uniform  One row drawn from each third of all rows. Peels from 1.223 B rows on.
+ * coupled  One row drawn from each third of a window that slides from the first row to the last as
+ *          g rises (spatial coupling: the rows at both ends are lightly loaded, so peeling starts
+ *          there and runs inwards like a zip). Peels from 1.09 B rows on, plus what a window costs:
+ *          a wide one costs its width at the ends, in a narrow one two blocks meet in all three
+ *          rows by chance. Neighbouring blocks meet in near rows, so encoding and decoding stay in
+ *          the cache.
+ *
+ * One row from each third makes the three distinct. The constants were fitted to the number of rows
+ * at which half of the seeds peel. Only integers and IEEE's exactly rounded operations: every rank
+ * must come to the same rows, whatever its mathematical library. */
+#define BAND_MAX 32
+#define UNIFORM_MAX 8000
+#define THIRD_MAX ((size_t)1 << 20) /* of what tagci_hash_below can spread */
+#define SEEDS 4                     /* tried with each number of rows */
+#define LEVELS 16                   /* numbers of rows tried, 0.4 % apart */
+
+struct row {         /* while peeling: what still lies in a row */
+    uint32_t left;   /* number of blocks */
+    uint32_t blocks; /* their numbers, xored: with one left, its number */
+};
+
+static size_t third_of_window(size_t blocks, size_t rows)
+{
+    size_t third = rows / 3;
+    if (blocks > UNIFORM_MAX) {
+        size_t narrow = (size_t)(2.5 * sqrt((double)blocks));
+        third = narrow < third ? narrow : third;
+    }
+    return third < THIRD_MAX ? third : THIRD_MAX;
+}
+
+static size_t cube_root(size_t n)
+{
+    size_t c = 0;
+    for (int bit = 20; bit >= 0; bit--) { /* n < 2^63 */
+        size_t t = c | (size_t)1 << bit;
+        if (t * t * t <= n)
+            c = t;
+    }
+    return c;
+}
+
+/* Number of rows that one seed in two peels. */
+static size_t likely_rows(size_t blocks)
+{
+    if (blocks <= UNIFORM_MAX)
+        return blocks + blocks * 223 / 1000 + 5;
+    size_t c = cube_root(blocks);
+    return blocks + blocks * 92 / 1000 + c * c * 27 / 10;
+}
+
+static size_t next_level(size_t rows)
+{
+    return rows + rows / 256 + 1;
+}
+
+size_t tagci_sketch_most_rows(size_t blocks)
+{
+    size_t most = blocks <= BAND_MAX ? blocks + 2 : likely_rows(blocks);
+    for (int level = 1; blocks > BAND_MAX && level < LEVELS; level++)
+        most = next_level(most);
+    return most > 3 ? most : 3;
+}
+
+static void place(struct tagci_sketch *s, int band)
+{
+    uint32_t third = (uint32_t)third_of_window(s->blocks, s->rows);
+    uint64_t slide = s->rows - 3 * (size_t)third, last = s->blocks > 1 ? s->blocks - 1 : 1;
+    for (size_t g = 0; g < s->blocks; g++) {
+        uint32_t *row = s->row_of[g];
+        if (band) {
+            row[0] = (uint32_t)g;
+            row[1] = (uint32_t)g + 1;
+            row[2] = (uint32_t)g + 2;
+            continue;
+        }
+        uint64_t h = tagci_hash(s->seed, g);
+        uint32_t start = (uint32_t)(g * slide / last);
+        row[0] = start + tagci_hash_below(h, third);
+        row[1] = start + third + tagci_hash_below(h >> 21, third);
+        row[2] = start + 2 * third + tagci_hash_below(h >> 42, third);
+    }
+}
+
+/* Peeling: a row with one block left gives that block, which is then taken out of its other rows. Which blocks come out
+ * does not depend on the order. rows, queue: room for s->rows each. */
+static void peel(struct tagci_sketch *s, struct row *rows, uint32_t *queue)
+{
+    memset(rows, 0, s->rows * sizeof *rows);
+    for (size_t g = 0; g < s->blocks; g++)
+        for (int k = 0; k < 3; k++) {
+            struct row *r = &rows[s->row_of[g][k]];
+            r->left++;
+            r->blocks ^= (uint32_t)g;
+        }
+    size_t n = 0;
+    for (size_t r = 0; r < s->rows; r++)
+        if (rows[r].left == 1)
+            queue[n++] = (uint32_t)r;
+    s->decoded = 0;
+    s->trials++;
+    for (size_t i = 0; i < n; i++) { /* a row comes to one block left once: n <= s->rows */
+        uint32_t pivot = queue[i];
+        if (rows[pivot].left != 1) /* its block came out through another row meanwhile */
+            continue;
+        uint32_t g = rows[pivot].blocks;
+        s->order[s->decoded] = g;
+        s->pivot[s->decoded++] = pivot;
+        for (int k = 0; k < 3; k++) {
+            uint32_t at = s->row_of[g][k];
+            rows[at].blocks ^= g;
+            if (--rows[at].left == 1)
+                queue[n++] = at;
+        }
+    }
+}
+
+static void invert(struct tagci_sketch *s)
+{
+    uint32_t *start = s->row_start;
+    memset(start, 0, (s->rows + 1) * sizeof *start);
+    for (size_t g = 0; g < s->blocks; g++)
+        for (int k = 0; k < 3; k++)
+            start[s->row_of[g][k]]++;
+    uint32_t sum = 0;
+    for (size_t r = 0; r <= s->rows; r++) { /* ends of rows now, starts when filled from behind */
+        sum += start[r];
+        start[r] = sum;
+    }
+    for (size_t g = s->blocks; g-- > 0;)
+        for (int k = 0; k < 3; k++)
+            s->row_blocks[--start[s->row_of[g][k]]] = (uint32_t)g;
+}
+
+/* Sizes of all arrays in one block of memory, and their places if there is one. */
+static size_t lay_out(struct tagci_sketch *s, char *memory, size_t blocks, size_t max_rows, struct row **rows,
+                      uint32_t **queue)
+{
+    const size_t bytes[] = {tagci_mul(blocks, sizeof *s->row_of),
+                            tagci_mul(blocks, 4),
+                            tagci_mul(blocks, 4),
+                            tagci_mul(max_rows + 1, 4),
+                            tagci_mul(blocks, 12),
+                            blocks,
+                            tagci_mul(max_rows, sizeof(struct row)),
+                            tagci_mul(max_rows, 4)};
+    void *at[sizeof bytes / sizeof *bytes];
+    size_t sum = 0;
+    for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
+        at[i] = memory ? memory + sum : NULL;
+        sum = tagci_add(sum, tagci_add(bytes[i], TAGCI_ALIGN - 1) & ~(size_t)(TAGCI_ALIGN - 1));
+    }
+    if (memory) {
+        s->row_of = at[0];
+        s->order = at[1];
+        s->pivot = at[2];
+        s->row_start = at[3];
+        s->row_blocks = at[4];
+        s->undecoded = at[5];
+        *rows = at[6];
+        *queue = at[7];
+    }
+    return sum;
+}
+
+int tagci_sketch_plan(struct tagci_sketch *s, size_t entries, size_t rows)
+{
+    if (s->memory && s->entries == entries && s->asked == rows)
+        return 0;
+    size_t blocks = entries / TAGCI_SKETCH_LANES + (entries % TAGCI_SKETCH_LANES != 0);
+    if (blocks > UINT32_MAX / 3)
+        return -1;
+    size_t first = blocks <= BAND_MAX ? blocks + 2 : likely_rows(blocks), most = tagci_sketch_most_rows(blocks);
+    if (rows)
+        first = most = rows < 3 ? 3 : rows;
+    if (most >= UINT32_MAX)
+        return -1;
+
+    struct row *left;
+    uint32_t *queue;
+    size_t bytes = lay_out(s, NULL, blocks, most, &left, &queue);
+    if (bytes > s->memory_bytes || !s->memory) {
+        void *memory = tagci_alloc(bytes, 1);
+        if (!memory)
+            return -1;
+        tagci_free(s->memory);
+        s->memory = memory;
+        s->memory_bytes = bytes;
+    }
+    lay_out(s, s->memory, blocks, most, &left, &queue);
+    s->entries = entries;
+    s->blocks = blocks;
+    s->asked = rows;
+    s->decoded = 0;
+    s->trials = 0;
+    s->seed = 0;
+
+    s->rows = blocks ? first : 0;
+    int band = blocks <= BAND_MAX && first >= blocks + 2;
+    if (blocks && !band) {
+        uint64_t best_seed = 0;
+        size_t best = 0, levels = rows ? 1 : LEVELS;
+        for (size_t trial = 0; trial < SEEDS * levels && s->decoded < blocks; trial++) {
+            if (trial && trial % SEEDS == 0)
+                s->rows = next_level(s->rows);
+            s->seed = trial % SEEDS;
+            place(s, 0);
+            peel(s, left, queue);
+            if (s->decoded > best) {
+                best = s->decoded;
+                best_seed = s->seed;
+            }
+        }
+        if (s->decoded < blocks && !rows) { /* never seen; but the promise must not rest on luck */
+            band = 1;
+            s->rows = blocks + 2;
+        } else if (s->decoded < best) {
+            s->seed = best_seed;
+            place(s, 0);
+            peel(s, left, queue);
+        }
+    }
+    if (band) {
+        place(s, 1);
+        peel(s, left, queue);
+    }
+    invert(s);
+    memset(s->undecoded, 1, blocks);
+    for (size_t i = 0; i < s->decoded; i++)
+        s->undecoded[s->order[i]] = 0;
+    return 0;
+}
+
+void tagci_sketch_release(struct tagci_sketch *s)
+{
+    tagci_free(s->memory);
+    memset(s, 0, sizeof *s);
+}
+
+/* ---- Exponents of groups ------------------------------------------------------------------------
+ *
+ * The exponent of v is floor(log2 |v|), subnormals included: -149 .. 127 for float, -1074 .. 1023 for
+ * double. Both use the same code. */
+#define CODE_OF(e) ((uint16_t)((e) + 1075)) /* 1 .. 2098 */
+#define CODE_TOP 2099                       /* low codes run from here downwards */
+#define CODE_NONFINITE 0xffff
+
+static int exponent_f32(uint32_t key)
+{
+    return key >> 23 ? (int)(key >> 23) - 127 : -118 - __builtin_clz(key);
+}
+
+static int exponent_f64(uint64_t key)
+{
+    return key >> 52 ? (int)(key >> 52) - 1023 : -1011 - __builtin_clzll(key);
+}
+
+size_t tagci_sketch_groups(size_t entries)
+{
+    return entries / TAGCI_SKETCH_GROUP + (entries % TAGCI_SKETCH_GROUP != 0);
+}
+
+/* Keys order as magnitudes do, so the extremes of a group are found in integers, and only two exponents are taken. A zero
+ * key minus one is the largest number: it never is the smallest magnitude. */
+#define DEFINE_EXPONENTS(bits, uint)                                                                                   \
+    static void exponents_##bits(const void *values, size_t n, uint16_t *high, uint16_t *low)                          \
+    {                                                                                                                  \
+        uint most = 0, least = (uint)-1;                                                                               \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            uint key;                                                                                                  \
+            memcpy(&key, (const char *)values + i * sizeof key, sizeof key);                                           \
+            key &= (uint)-1 >> 1;                                                                                      \
+            most = key > most ? key : most;                                                                            \
+            least = key - 1 < least ? key - 1 : least;                                                                 \
+        }                                                                                                              \
+        *high = most ? CODE_OF(exponent_f##bits(most)) : 0;                                                            \
+        *low = most ? (uint16_t)(CODE_TOP - CODE_OF(exponent_f##bits(least + 1))) : 0;                                 \
+        if (most >= TAGCI_KEY_INF_F##bits)                                                                             \
+            *high = CODE_NONFINITE;                                                                                    \
+    }
+DEFINE_EXPONENTS(32, uint32_t)
+DEFINE_EXPONENTS(64, uint64_t)
+
+void tagci_sketch_exponents(int wide, const void *values, size_t entries, uint16_t *high, uint16_t *low)
+{
+    const size_t width = wide ? 8 : 4;
+    for (size_t at = 0, i = 0; at < entries; at += TAGCI_SKETCH_GROUP, i++) {
+        size_t n = entries - at < TAGCI_SKETCH_GROUP ? entries - at : TAGCI_SKETCH_GROUP;
+        const char *group = (const char *)values + at * width;
+        wide ? exponents_64(group, n, &high[i], &low[i]) : exponents_32(group, n, &high[i], &low[i]);
+    }
+}
+
+/* ---- Integers -----------------------------------------------------------------------------------
+ *
+ * In a group with largest exponent e over N ranks, a value v becomes the integer nearest to v * 2^(T - L - e), ties to
+ * even, with T = 30 for float and 62 for double. |v| < 2^(e+1), so the integer is at most 2^(T+1-L), and smaller where
+ * the value has no more bits than that (24 or 53 <= T+1-L), because then it is exact. The sum of N of them must fit into
+ * T+1 bits and a sign: L = ceil(log2 N) does in the second case, since N * (2^(T+1-L) - 1) < 2^(T+1); in the first
+ * N = 2^L must not be, so L is one more there.
+ *
+ * Error: half a unit of the integer, 2^(e+L-T-1). Half a unit in the last place of a value of exponent x is 2^(x-24) for
+ * float (x = -126 at least: below, the places stand still), 2^(x-53) for double. With x the smallest exponent of nonzero
+ * values in the group, the error is at most four of those if
+ *     float:  e + L - 31 <= x - 22, that is e + L - x <= 9
+ *     double: e + L - 63 <= x - 51, that is e + L - x <= 12
+ * and of all larger values too. Otherwise the group is exceptional. */
+static int headroom(int wide, int ranks)
+{
+    int L = 0;
+    while (L < 30 && (1 << L) < ranks)
+        L++;
+    return L > (wide ? 10 : 7) && 1 << L == ranks ? L + 1 : L;
+}
+
+size_t tagci_sketch_exceptional(int wide, int ranks, const uint16_t *high, const uint16_t *low, size_t entries,
+                                unsigned char *exceptional)
+{
+    const int spread = (wide ? 12 : 9) - headroom(wide, ranks), normal = CODE_OF(wide ? -1022 : -126);
+    size_t n = 0, groups = tagci_sketch_groups(entries);
+    for (size_t i = 0; i < groups; i++) {
+        int least = CODE_TOP - low[i];
+        least = least > normal ? least : normal;
+        exceptional[i] = high[i] == CODE_NONFINITE || (high[i] && high[i] - least > spread);
+        n += exceptional[i];
+    }
+    return n;
+}
+
+/* 2^e, -1022 <= e <= 1023 */
+static double power_of_two(int e)
+{
+    uint64_t bits = (uint64_t)(e + 1023) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
+static int scale_of(int wide, int ranks, uint16_t high)
+{
+    return (wide ? 62 : 30) - headroom(wide, ranks) - (high ? high - 1075 : 0);
+}
+
+/* Float: the product is exact in double, and adding 1.5 * 2^52 rounds it to the nearest integer, ties to even, which then
+ * stands in the low bits. */
+static void to_ints_f32(const float *v, size_t n, int scale, int32_t *out)
+{
+    const double factor = power_of_two(scale);
+    for (size_t i = 0; i < n; i++) {
+        double shifted = (double)v[i] * factor + 0x1.8p52;
+        int64_t bits;
+        memcpy(&bits, &shifted, sizeof bits);
+        out[i] = (int32_t)bits;
+    }
+}
+
+/* Double: the power may be too large or too small to be a double, so it is applied in halves; the products are exact, for
+ * the result lies between 2^49 and 2^63 in magnitude unless v is zero or exact anyway. Adding and taking away 2^52 rounds
+ * what has a fraction. */
+static void to_ints_f64(const double *v, size_t n, int scale, int64_t *out)
+{
+    const double half = power_of_two(scale / 2), rest = power_of_two(scale - scale / 2);
+    for (size_t i = 0; i < n; i++) {
+        double x = v[i] * half * rest, magnitude = fabs(x);
+        double rounded = magnitude + 0x1p52 - 0x1p52;
+        magnitude = magnitude < 0x1p52 ? rounded : magnitude;
+        out[i] = (int64_t)copysign(magnitude, x);
+    }
+}
+
+/* One rounding: int32 to double and the product are exact, the conversion to float rounds. */
+static void from_ints_f32(const int32_t *in, size_t n, int scale, float *out)
+{
+    const double factor = power_of_two(-scale);
+    for (size_t i = 0; i < n; i++)
+        out[i] = (float)((double)in[i] * factor);
+}
+
+/* One rounding: int64 to double rounds, the products do not. For where they would (a subnormal result), the result is a
+ * multiple of 2^-1074, as all summands are, below 2^-1022: so its integer has at most 52 bits. */
+static void from_ints_f64(const int64_t *in, size_t n, int scale, double *out)
+{
+    const double half = power_of_two(-scale / 2), rest = power_of_two(-scale - -scale / 2);
+    for (size_t i = 0; i < n; i++)
+        out[i] = (double)in[i] * half * rest;
+}
+
+/* ---- Encoding and decoding: lanes are summed side by side, modulo 2^32 or 2^64 -------------------- */
+
+#define DEFINE_CODING(bits, uint)                                                                                      \
+    static void add_rows_##bits(const struct tagci_sketch *s, const uint *ints, uint *cells)                           \
+    {                                                                                                                  \
+        for (size_t r = 0; r < s->rows; r++) {                                                                         \
+            uint sum[TAGCI_SKETCH_LANES] = {0};                                                                        \
+            for (uint32_t i = s->row_start[r]; i < s->row_start[r + 1]; i++) {                                         \
+                const uint *block = ints + (size_t)s->row_blocks[i] * TAGCI_SKETCH_LANES;                              \
+                for (int l = 0; l < TAGCI_SKETCH_LANES; l++)                                                           \
+                    sum[l] += block[l];                                                                                \
+            }                                                                                                          \
+            memcpy(cells + r * TAGCI_SKETCH_LANES, sum, sizeof sum);                                                   \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void take_out_##bits(const uint32_t row_of[3], uint32_t pivot, uint *cells, uint *block)                    \
+    {                                                                                                                  \
+        memcpy(block, cells + (size_t)pivot * TAGCI_SKETCH_LANES, TAGCI_SKETCH_LANES * sizeof *block);                 \
+        for (int k = 0; k < 3; k++) {                                                                                  \
+            uint *cell = cells + (size_t)row_of[k] * TAGCI_SKETCH_LANES;                                               \
+            for (int l = 0; l < TAGCI_SKETCH_LANES; l++)                                                               \
+                cell[l] -= block[l];                                                                                   \
+        }                                                                                                              \
+    }
+DEFINE_CODING(32, uint32_t)
+DEFINE_CODING(64, uint64_t)
+
+void tagci_sketch_encode(const struct tagci_sketch *s, int wide, int ranks, const void *values, const uint16_t *high,
+                         const unsigned char *exceptional, void *ints, void *cells)
+{
+    const size_t width = wide ? 8 : 4, room = s->blocks * TAGCI_SKETCH_LANES;
+    for (size_t at = 0, i = 0; at < s->entries; at += TAGCI_SKETCH_GROUP, i++) {
+        size_t n = s->entries - at < TAGCI_SKETCH_GROUP ? s->entries - at : TAGCI_SKETCH_GROUP;
+        if (exceptional[i])
+            memset((char *)ints + at * width, 0, n * width);
+        else if (wide)
+            to_ints_f64((const double *)values + at, n, scale_of(wide, ranks, high[i]), (int64_t *)ints + at);
+        else
+            to_ints_f32((const float *)values + at, n, scale_of(wide, ranks, high[i]), (int32_t *)ints + at);
+    }
+    memset((char *)ints + s->entries * width, 0, (room - s->entries) * width);
+    wide ? add_rows_64(s, ints, cells) : add_rows_32(s, ints, cells);
+}
+
+void tagci_sketch_decode(const struct tagci_sketch *s, int wide, int ranks, void *cells, const uint16_t *high,
+                         const unsigned char *exceptional, void *values)
+{
+    const size_t width = wide ? 8 : 4;
+    memset(values, 0, s->entries * width);
+    for (size_t i = 0; i < s->decoded; i++) {
+        size_t g = s->order[i], at = g * TAGCI_SKETCH_LANES, group = at / TAGCI_SKETCH_GROUP;
+        size_t n = s->entries - at < TAGCI_SKETCH_LANES ? s->entries - at : TAGCI_SKETCH_LANES;
+        int scale = scale_of(wide, ranks, high[group]);
+        if (wide) {
+            uint64_t block[TAGCI_SKETCH_LANES];
+            take_out_64(s->row_of[g], s->pivot[i], cells, block);
+            if (!exceptional[group])
+                from_ints_f64((const int64_t *)block, n, scale, (double *)values + at);
+        } else {
+            uint32_t block[TAGCI_SKETCH_LANES];
+            take_out_32(s->row_of[g], s->pivot[i], cells, block);
+            if (!exceptional[group])
+                from_ints_f32((const int32_t *)block, n, scale, (float *)values + at);
+        }
+    }
+}
