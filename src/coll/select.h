@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors */
+#ifndef TAGCI_COLL_SELECT_H
+#define TAGCI_COLL_SELECT_H
+
+#include "coll/op.h"
+
+/* Chooses the operation's algorithm, with the reason, from facts that all ranks share: settings, shape, number of earlier
+ * calls, where the ranks are. Sets share, lossy, residual_in and residual_out. */
+void tagci_select(struct tagci_op *op);
+
+#endif
