@@ -17,7 +17,9 @@ libtagc_core_la_SOURCES = \
 
 # The rest of the library
 libtagc_files = \
+    src/api/reduce.c \
     src/backend/backend.h \
+    src/backend/registry.c \
     src/coll/agree.c \
     src/coll/agree.h \
     src/coll/comm.c \
@@ -32,9 +34,16 @@ libtagc_files = \
     src/coll/op.h \
     src/coll/reduce_dense.c \
     src/coll/reduce_direct.c \
+    src/coll/reduce_pack.c \
+    src/coll/reduce_result.c \
+    src/coll/reduce_result.h \
+    src/coll/reduce_sketch.c \
+    src/coll/reduce_union.c \
+    src/coll/reduce_union.h \
     src/coll/select.c \
     src/coll/select.h \
     src/coll/tensor.h \
+    src/coll/verify.c \
     src/coll/verify.h \
     src/util/error.c \
     src/util/error.h \

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * The reductions: arguments are checked here, then one call into coll. */
+#include <limits.h>
+
+#include "coll/agree.h"
+#include "coll/comm.h"
+#include "coll/op.h"
+#include "coll/tensor.h"
+#include "tagc.h"
+#include "util/error.h"
+
+/* Elements that the call takes from every rank: 0, or an error code. */
+static int count_elements(const struct tagci_args *a, const struct tagci_comm *c, size_t *n)
+{
+    *n = 0;
+    if (a->collective == TAGCI_REDUCE_SCATTER) {
+        if (!a->counts)
+            return tagci_error(MPI_ERR_ARG, "%s: recvcounts is NULL", a->call);
+        for (int r = 0; r < c->size; r++) {
+            if (a->counts[r] < 0)
+                return tagci_error(MPI_ERR_COUNT, "%s: recvcounts[%d] is %d", a->call, r, a->counts[r]);
+            *n += (size_t)a->counts[r];
+        }
+        return MPI_SUCCESS;
+    }
+    const char *name = a->collective == TAGCI_ALLREDUCE ? "count" : "recvcount";
+    if (a->count < 0)
+        return tagci_error(MPI_ERR_COUNT, "%s: %s is %lld", a->call, name, (long long)a->count);
+    *n = (size_t)a->count * (a->collective == TAGCI_ALLREDUCE ? 1 : (size_t)c->size);
+    return MPI_SUCCESS;
+}
+
+static int check_tensor(const struct tagci_args *a, const struct tagci_comm *c, const struct tagci_tensor *t, size_t n)
+{
+    if (t->comm != c)
+        return tagci_error(TAGC_ERR_TENSOR, "%s: tensor \"%s\" was made on another communicator", a->call, t->name);
+    if (t->datatype != a->datatype) {
+        enum tagci_type given;
+        if (!t->compressible || !tagci_type_of(a->datatype, &given) || given != t->type)
+            return tagci_error(TAGC_ERR_TENSOR, "%s: tensor \"%s\" was made for another datatype%s%s", a->call, t->name,
+                               t->compressible ? ": " : "", t->compressible ? tagci_type_name(t->type) : "");
+    }
+    if (t->count != n)
+        return tagci_error(TAGC_ERR_TENSOR, "%s: tensor \"%s\" has %zu elements, the call %zu", a->call, t->name,
+                           t->count, n);
+    if (t->in_flight)
+        return tagci_error(TAGC_ERR_BUSY, "%s: tensor \"%s\" has an operation in flight", a->call, t->name);
+    return MPI_SUCCESS;
+}
+
+/* What MPI's own collective would find, found before anything is sent. */
+static int check(const struct tagci_args *a, const struct tagci_comm *c, const struct tagci_tensor *t)
+{
+    size_t n;
+    const char *name = t ? t->name : "";
+    int code = count_elements(a, c, &n);
+    if (code)
+        return code;
+    if (a->datatype == MPI_DATATYPE_NULL)
+        return tagci_error(MPI_ERR_TYPE, "%s: tensor \"%s\": datatype is MPI_DATATYPE_NULL", a->call, name);
+    if (a->op == MPI_OP_NULL)
+        return tagci_error(MPI_ERR_OP, "%s: tensor \"%s\": op is MPI_OP_NULL", a->call, name);
+    enum tagci_type type;
+    if (a->op == TAGC_AVG && !tagci_type_of(a->datatype, &type))
+        return tagci_error(MPI_ERR_OP, "%s: tensor \"%s\": TAGC_AVG is for float, double, TAGC_FLOAT16 and TAGC_BFLOAT16",
+                           a->call, name);
+    if (t && (code = check_tensor(a, c, t, n)))
+        return code;
+    size_t own = a->collective == TAGCI_REDUCE_SCATTER ? (size_t)a->counts[c->rank] : (size_t)a->count;
+    if (n && !a->sendbuf)
+        return tagci_error(MPI_ERR_BUFFER, "%s: tensor \"%s\": sendbuf is NULL, but %zu elements are to be read", a->call,
+                           name, n);
+    if (own && !a->recvbuf)
+        return tagci_error(MPI_ERR_BUFFER, "%s: tensor \"%s\": recvbuf is NULL, but %zu elements are to be written",
+                           a->call, name, own);
+    if (n && a->sendbuf == MPI_IN_PLACE && !a->recvbuf)
+        return tagci_error(MPI_ERR_BUFFER, "%s: tensor \"%s\": recvbuf is NULL, but in place it holds the input", a->call,
+                           name);
+    if (n && a->sendbuf == a->recvbuf)
+        return tagci_error(MPI_ERR_BUFFER, "%s: tensor \"%s\": sendbuf is recvbuf; use MPI_IN_PLACE", a->call, name);
+    return MPI_SUCCESS;
+}
+
+/* A call without a tensor that goes to MPI as it stands, errors too: nothing is between the user and MPI but this. */
+static int pass_on(const struct tagci_args *a, const struct tagci_comm *c)
+{
+    double then = MPI_Wtime();
+    int code;
+    switch (a->collective) {
+    case TAGCI_REDUCE_SCATTER:
+        code = MPI_Reduce_scatter(a->sendbuf, a->recvbuf, a->counts, a->datatype, a->op, a->comm);
+        break;
+    case TAGCI_REDUCE_SCATTER_BLOCK:
+        code = MPI_Reduce_scatter_block(a->sendbuf, a->recvbuf, (int)a->count, a->datatype, a->op, a->comm);
+        break;
+    default:
+        code = MPI_Allreduce(a->sendbuf, a->recvbuf, (int)a->count, a->datatype, a->op, a->comm);
+    }
+    size_t n;
+    if (code || count_elements(a, c, &n))
+        return code;
+    int size;
+    MPI_Type_size(a->datatype, &size);
+    struct tagci_stats s = {{0}};
+    s.at[TAGC_STAT_CALLS] = 1;
+    s.at[TAGC_STAT_ELEMENTS] = (double)n;
+    s.at[TAGC_STAT_BYTES_SENT] = s.at[TAGC_STAT_BYTES_RECEIVED] = s.at[TAGC_STAT_BYTES_DENSE] =
+        (double)n * size * (c->size - 1.0) / c->size * (a->collective == TAGCI_ALLREDUCE ? 2 : 1);
+    s.at[TAGC_STAT_DENSITY] = s.at[TAGC_STAT_UNION_DENSITY] = 1;
+    s.at[TAGC_STAT_ALGORITHM] = TAGC_ALGORITHM_DENSE;
+    s.at[TAGC_STAT_TIME_TOTAL] = s.at[TAGC_STAT_TIME_COMM] = MPI_Wtime() - then;
+    tagci_stats_add(NULL, &s);
+    return MPI_SUCCESS;
+}
+
+static int goes_to_mpi(const struct tagci_args *a, const struct tagci_comm *c)
+{
+    enum tagci_type type;
+    if (a->op == TAGC_AVG)
+        return 0;
+    if (!tagci_type_of(a->datatype, &type) || a->op != MPI_SUM)
+        return 1;
+    int automatic = c->exact.algorithm == TAGCI_ALGORITHM_AUTO || c->exact.algorithm == TAGCI_ALGORITHM_DENSE;
+    return automatic && tagci_type_size(type) > 2 && !c->exact.trace[0];
+}
+
+static int run(const struct tagci_args *a)
+{
+    struct tagci_comm *c;
+    struct tagci_tensor *t = NULL;
+    int code = MPI_SUCCESS;
+    if (a->tensor == TAGC_TENSOR_NULL) {
+        if ((code = tagci_comm_get(a->call, a->comm, &c)))
+            return tagci_error_raise(a->comm, code);
+        if (goes_to_mpi(a, c))
+            return pass_on(a, c);
+        code = check(a, c, NULL);
+    } else {
+        /* Whatever is wrong with the other arguments, the ranks meet on the tensor's communicator, where there is one. */
+        t = tagci_tensor_of(a->tensor);
+        if (!t) {
+            if ((code = tagci_comm_get(a->call, a->comm, &c)))
+                return tagci_error_raise(a->comm, code);
+            code = tagci_error(TAGC_ERR_TENSOR, "%s: tensor is not a tensor: freed, or never made", a->call);
+        } else {
+            struct tagci_comm *given = NULL;
+            c = t->comm;
+            code = tagci_comm_get(a->call, a->comm, &given);
+            if (!code)
+                code = given == c ? check(a, c, t)
+                                  : tagci_error(TAGC_ERR_TENSOR, "%s: tensor \"%s\" was made on another communicator",
+                                                a->call, t->name);
+        }
+    }
+    if (code && a->tensor == TAGC_TENSOR_NULL)
+        return tagci_error_raise(a->comm, code);
+
+    struct tagci_op op;
+    code = tagci_op_init(&op, a, c, t, code);
+    if (code)
+        return tagci_error_raise(a->comm, code);
+    op.blocking = 1;
+    tagci_op_start(&op);
+    code = tagci_op_wait(&op);
+    tagci_op_release(&op);
+    return tagci_error_raise(a->comm, code);
+}
+
+int TAGC_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op,
+                        MPI_Comm comm, TAGC_Tensor tensor)
+{
+    struct tagci_args a = {"TAGC_Reduce_scatter", TAGCI_REDUCE_SCATTER, sendbuf, recvbuf, recvcounts, 0, datatype, op,
+                           comm, tensor};
+    return run(&a);
+}
+
+int TAGC_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op,
+                              MPI_Comm comm, TAGC_Tensor tensor)
+{
+    struct tagci_args a = {"TAGC_Reduce_scatter_block", TAGCI_REDUCE_SCATTER_BLOCK, sendbuf, recvbuf, NULL, recvcount,
+                           datatype, op, comm, tensor};
+    return run(&a);
+}
+
+int TAGC_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                   TAGC_Tensor tensor)
+{
+    struct tagci_args a = {"TAGC_Allreduce", TAGCI_ALLREDUCE, sendbuf, recvbuf, NULL, count, datatype, op, comm, tensor};
+    return run(&a);
+}
