@@ -5,7 +5,8 @@
 
 unit_tests = \
     tests/unit/test_layers \
-    tests/unit/test_settings
+    tests/unit/test_settings \
+    tests/unit/test_sketch
 # What they share
 unit_files = tests/unit/unit.h
 
