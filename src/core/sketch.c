@@ -101,7 +101,7 @@ static void place(struct tagci_sketch *s, int band)
 }
 
 /* Peeling: a row with one block left gives that block, which is then taken out of its other rows. Which blocks come out
- * does not depend on the order. rows, queue: room for s->rows each. */
+ * does not depend on the order; taking the newest row first stays in one neighbourhood. rows, queue: room for s->rows each. */
 static void peel(struct tagci_sketch *s, struct row *rows, uint32_t *queue)
 {
     memset(rows, 0, s->rows * sizeof *rows);
@@ -117,8 +117,8 @@ static void peel(struct tagci_sketch *s, struct row *rows, uint32_t *queue)
             queue[n++] = (uint32_t)r;
     s->decoded = 0;
     s->trials++;
-    for (size_t i = 0; i < n; i++) { /* a row comes to one block left once: n <= s->rows */
-        uint32_t pivot = queue[i];
+    while (n) { /* a row comes to one block left once: never more than s->rows in the queue */
+        uint32_t pivot = queue[--n];
         if (rows[pivot].left != 1) /* its block came out through another row meanwhile */
             continue;
         uint32_t g = rows[pivot].blocks;
@@ -452,10 +452,17 @@ void tagci_sketch_decode(const struct tagci_sketch *s, int wide, int ranks, void
 {
     const size_t width = wide ? 8 : 4;
     memset(values, 0, s->entries * width);
+    const size_t ahead = 6; /* the order is known: fetch what comes */
     for (size_t i = 0; i < s->decoded; i++) {
         size_t g = s->order[i], at = g * TAGCI_SKETCH_LANES, group = at / TAGCI_SKETCH_GROUP;
         size_t n = s->entries - at < TAGCI_SKETCH_LANES ? s->entries - at : TAGCI_SKETCH_LANES;
         int scale = scale_of(wide, ranks, high[group]);
+        if (i + ahead < s->decoded) {
+            size_t next = s->order[i + ahead];
+            for (int k = 0; k < 3; k++)
+                __builtin_prefetch((char *)cells + s->row_of[next][k] * width * TAGCI_SKETCH_LANES, 1);
+            __builtin_prefetch((char *)values + next * width * TAGCI_SKETCH_LANES, 1);
+        }
         if (wide) {
             uint64_t block[TAGCI_SKETCH_LANES];
             take_out_64(s->row_of[g], s->pivot[i], cells, block);
