@@ -4,4 +4,20 @@
 # One convenience library for each instruction set: its file alone is compiled with its flags.
 tagcb_libs =
 
+tagcb_libs += libtagcb_openmp.la
+libtagcb_openmp_la_SOURCES = \
+    backends/openmp/kernels.h \
+    backends/openmp/template.h \
+    backends/openmp/template_convert.h \
+    backends/openmp/template_decode.h \
+    backends/openmp/template_encode.h \
+    backends/openmp/template_place.h \
+    backends/openmp/template_sparsify.h \
+    backends/openmp/template_work.h
+libtagcb_openmp_la_CFLAGS = $(TAGC_CFLAGS) $(VISIBILITY_CFLAGS) $(OPENMP_CFLAGS)
+
+tagcb_libs += libtagcb_openmp_portable.la
+libtagcb_openmp_portable_la_SOURCES = backends/openmp/kernels_portable.c
+libtagcb_openmp_portable_la_CFLAGS = $(TAGC_CFLAGS) $(VISIBILITY_CFLAGS) $(OPENMP_CFLAGS)
+
 noinst_LTLIBRARIES += $(tagcb_libs)

@@ -7,13 +7,17 @@ libtagc_core_la_CFLAGS = $(TAGC_CFLAGS) $(VISIBILITY_CFLAGS)
 libtagc_core_la_SOURCES = \
     src/core/bitmap.h \
     src/core/crc32c.c \
+    src/core/frame.c \
     src/core/frame.h \
     src/core/half.h \
     src/core/hash.h \
     src/core/sketch.c \
     src/core/sketch.h \
     src/core/type.c \
-    src/core/type.h
+    src/core/type.h \
+    src/core/value.c \
+    src/core/value.h \
+    src/core/value_work.h
 
 # The rest of the library
 libtagc_files = \
@@ -32,6 +36,8 @@ libtagc_files = \
     src/coll/mpi.h \
     src/coll/op.c \
     src/coll/op.h \
+    src/coll/predefined.c \
+    src/coll/predefined.h \
     src/coll/reduce_dense.c \
     src/coll/reduce_direct.c \
     src/coll/reduce_pack.c \
@@ -42,6 +48,7 @@ libtagc_files = \
     src/coll/reduce_union.h \
     src/coll/select.c \
     src/coll/select.h \
+    src/coll/tensor.c \
     src/coll/tensor.h \
     src/coll/verify.c \
     src/coll/verify.h \

@@ -8,7 +8,8 @@ unit_tests = \
     tests/unit/test_settings \
     tests/unit/test_sketch
 # What they share
-unit_files = tests/unit/unit.h
+unit_files = \
+    tests/unit/unit.h
 
 if HAVE_CMOCKA
 check_PROGRAMS += $(unit_tests)
