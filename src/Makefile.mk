@@ -21,7 +21,12 @@ libtagc_core_la_SOURCES = \
 
 # The rest of the library
 libtagc_files = \
+    src/api/error.c \
+    src/api/predefined.c \
     src/api/reduce.c \
+    src/api/stat.c \
+    src/api/tensor.c \
+    src/api/tensor.h \
     src/backend/backend.h \
     src/backend/registry.c \
     src/coll/agree.c \
@@ -32,6 +37,8 @@ libtagc_files = \
     src/coll/cuts.h \
     src/coll/geometry.c \
     src/coll/geometry.h \
+    src/coll/meet.c \
+    src/coll/meet.h \
     src/coll/mpi.c \
     src/coll/mpi.h \
     src/coll/op.c \

@@ -38,7 +38,7 @@ struct tagci_tensor {
 
     int64_t calls; /* compressed or dense, completed: schedules and warm-up count these */
     struct tagci_op *in_flight;
-    int freed; /* by the user, while in flight */
+    int freed;              /* by the user, while in flight */
     struct tagci_room work; /* workspace of operations, kept between calls */
     struct tagci_stats stats;
 };
@@ -47,6 +47,8 @@ struct tagci_tensor {
 int tagci_tensor_lossy(const struct tagci_tensor *t);
 /* Makes sure that residual and spare exist (zero at first). 0 or -1: no memory. */
 int tagci_tensor_need_residual(struct tagci_tensor *t);
+/* Gives it a handle. 0 or -1: no memory. */
+int tagci_tensor_register(struct tagci_tensor *t);
 /* Tensor behind a handle; NULL if the handle was freed or never was one. Thread-safe. */
 struct tagci_tensor *tagci_tensor_of(TAGC_Tensor handle);
 /* Releases everything; called by free, or at the completion of the last operation of a freed tensor. */
@@ -56,7 +58,10 @@ void tagci_tensor_destroy_all(void); /* at MPI_Finalize */
 /* Element type of a datatype handle (float and double under all their names, the two 16-bit types); 0 if not one. */
 int tagci_type_of(MPI_Datatype datatype, enum tagci_type *type);
 
-extern struct tagci_stats tagci_process_stats;
+extern struct tagci_stats tagci_process_stats;           /* through tagci_stats_add and tagci_stats_get only */
+size_t tagci_tensor_bytes(const struct tagci_tensor *t); /* memory that it holds now */
+/* One figure of a tensor, or with NULL of the process. */
+double tagci_stats_get(const struct tagci_tensor *t, int stat);
 /* Adds a call's figures to the tensor's (may be NULL) and the process's. Thread-safe for different tensors. */
 void tagci_stats_add(struct tagci_tensor *t, const struct tagci_stats *call);
 

@@ -57,13 +57,18 @@ static int is_own(int class)
     return class >= OWN_FIRST && class <= OWN_LAST;
 }
 
+static void copy_cut(char *to, size_t size, const char *from)
+{
+    size_t n = strnlen(from, size - 1);
+    memcpy(to, from, n);
+    to[n] = 0;
+}
+
 /* MPI's limit on texts may be smaller than ours. */
 static void attach(int code, const char *text)
 {
     char cut[MPI_MAX_ERROR_STRING];
-    size_t n = strnlen(text, sizeof cut - 1);
-    memcpy(cut, text, n);
-    cut[n] = 0;
+    copy_cut(cut, sizeof cut, text);
     MPI_Add_error_string(code, cut);
 }
 
@@ -209,7 +214,7 @@ void tagci_error_text(int code, char *text)
         char full[MPI_MAX_ERROR_STRING + 1] = "";
         int len = 0;
         MPI_Error_string(code, full, &len);
-        snprintf(text, TAGC_MAX_ERROR_STRING, "%s", full);
+        copy_cut(text, TAGC_MAX_ERROR_STRING, full);
     } else {
         snprintf(text, TAGC_MAX_ERROR_STRING,
                  code == MPI_SUCCESS ? "no error" : "MPI error class %d (MPI is not running)", class);

@@ -404,19 +404,22 @@ const char *tagci_setting_source_name(enum tagci_setting_source source)
     return names[source];
 }
 
+uint64_t tagci_setting_hash(const struct tagci_settings *s, int i)
+{
+    char text[TAGCI_PRINT_MAX];
+    if (!table[i].shared)
+        return 0;
+    tagci_setting_print(s, i, text, sizeof text);
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (const char *p = text; *p; p++)
+        hash = (hash ^ (unsigned char)*p) * 0x100000001b3u;
+    return hash;
+}
+
 uint64_t tagci_settings_hash(const struct tagci_settings *s)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    char text[TAGCI_PRINT_MAX];
-    for (int i = 0; i < TAGCI_SETTINGS; i++) {
-        if (!table[i].shared)
-            continue;
-        tagci_setting_print(s, i, text, sizeof text);
-        for (const char *p = text;; p++) {
-            hash = (hash ^ (unsigned char)*p) * 0x100000001b3u;
-            if (!*p)
-                break;
-        }
-    }
+    uint64_t hash = 0;
+    for (int i = 0; i < TAGCI_SETTINGS; i++)
+        hash = (hash ^ tagci_setting_hash(s, i)) * 0x9e3779b97f4a7c15u;
     return hash;
 }

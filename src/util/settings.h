@@ -10,12 +10,12 @@
 #include <stdint.h>
 
 enum tagci_algorithm_id { /* values of the setting `algorithm`; those of TAGC_ALGORITHM_... beside AUTO */
-    TAGCI_ALGORITHM_AUTO,
-    TAGCI_ALGORITHM_DENSE,
-    TAGCI_ALGORITHM_SKETCH,
-    TAGCI_ALGORITHM_PACK,
-    TAGCI_ALGORITHM_DIRECT,
-    TAGCI_ALGORITHM_HIERARCHICAL
+                          TAGCI_ALGORITHM_AUTO,
+                          TAGCI_ALGORITHM_DENSE,
+                          TAGCI_ALGORITHM_SKETCH,
+                          TAGCI_ALGORITHM_PACK,
+                          TAGCI_ALGORITHM_DIRECT,
+                          TAGCI_ALGORITHM_HIERARCHICAL
 };
 enum { TAGCI_GRANULARITY_OWNER = 0, TAGCI_GRANULARITY_TENSOR = -1 }; /* or > 0: elements */
 enum { TAGCI_INDEX_AUTO, TAGCI_INDEX_BITMAP, TAGCI_INDEX_CODED };
@@ -40,10 +40,25 @@ enum tagci_setting_source {
 };
 
 enum tagci_setting { /* order of the table */
-    TAGCI_SET_ALGORITHM, TAGCI_SET_SPARSITY, TAGCI_SET_GRANULARITY, TAGCI_SET_THRESHOLD, TAGCI_SET_VALUE,
-    TAGCI_SET_INDEX, TAGCI_SET_COMPRESS_RATIO, TAGCI_SET_ERROR_FEEDBACK, TAGCI_SET_GATHER, TAGCI_SET_MIN_COUNT,
-    TAGCI_SET_WARMUP, TAGCI_SET_LAYERS, TAGCI_SET_BACKEND, TAGCI_SET_PROGRESS, TAGCI_SET_CHECKSUM, TAGCI_SET_VERIFY,
-    TAGCI_SET_TRACE, TAGCI_SET_TUNING, TAGCI_SETTINGS
+                     TAGCI_SET_ALGORITHM,
+                     TAGCI_SET_SPARSITY,
+                     TAGCI_SET_GRANULARITY,
+                     TAGCI_SET_THRESHOLD,
+                     TAGCI_SET_VALUE,
+                     TAGCI_SET_INDEX,
+                     TAGCI_SET_COMPRESS_RATIO,
+                     TAGCI_SET_ERROR_FEEDBACK,
+                     TAGCI_SET_GATHER,
+                     TAGCI_SET_MIN_COUNT,
+                     TAGCI_SET_WARMUP,
+                     TAGCI_SET_LAYERS,
+                     TAGCI_SET_BACKEND,
+                     TAGCI_SET_PROGRESS,
+                     TAGCI_SET_CHECKSUM,
+                     TAGCI_SET_VERIFY,
+                     TAGCI_SET_TRACE,
+                     TAGCI_SET_TUNING,
+                     TAGCI_SETTINGS
 };
 
 struct tagci_settings {
@@ -102,5 +117,6 @@ void tagci_setting_print(const struct tagci_settings *s, int i, char *text, size
 int tagci_setting_find(const char *name); /* -1: there is none of this name */
 /* Hash of all settings that the ranks must share (not trace, tuning's file name, backend). */
 uint64_t tagci_settings_hash(const struct tagci_settings *s);
+uint64_t tagci_setting_hash(const struct tagci_settings *s, int i); /* of one; 0 if the ranks need not share it */
 
 #endif
