@@ -7,6 +7,9 @@ tagcb_libs =
 tagcb_libs += libtagcb_openmp.la
 libtagcb_openmp_la_SOURCES = \
     backends/openmp/kernels.h \
+    backends/openmp/openmp.c \
+    backends/openmp/openmp.h \
+    backends/openmp/select.c \
     backends/openmp/template.h \
     backends/openmp/template_convert.h \
     backends/openmp/template_decode.h \

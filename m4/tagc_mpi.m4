@@ -117,7 +117,7 @@ static int w(int n, void **s, double o, MPI_Status *t) { (void)n; (void)s; (void
 
 dnl TAGC_MPIEXEC
 dnl The launcher for the tests: --with-mpiexec, else the one that stands beside the compiler wrapper, else one that fits
-dnl the MPI by name. MPIEXEC_FITS is "no" when it names another MPI than the header does.
+dnl the MPI by name. One that belongs to another MPI than the header is not used: every rank would be alone.
 AC_DEFUN([TAGC_MPIEXEC], [
   AC_ARG_WITH([mpiexec],
     [AS_HELP_STRING([--with-mpiexec=CMD], [MPI launcher of the tests, called as CMD -n N PROGRAM [found by name]])],
@@ -144,5 +144,6 @@ AC_DEFUN([TAGC_MPIEXEC], [
     AS_IF([test $tagc_of != unknown && test $MPI_IMPL != other],
           [AS_IF([test $tagc_of = $MPI_IMPL], [MPIEXEC_FITS=yes], [MPIEXEC_FITS=no])])
     AC_MSG_RESULT([$tagc_of])])
-  AM_CONDITIONAL([HAVE_MPIEXEC], [test -n "$MPIEXEC" && test "$MPIEXEC_FITS" != no])
+  MPIEXEC_NAMED=$MPIEXEC
+  AS_IF([test $MPIEXEC_FITS = no], [MPIEXEC=])
 ])

@@ -27,6 +27,7 @@ libtagc_files = \
     src/api/stat.c \
     src/api/tensor.c \
     src/api/tensor.h \
+    src/api/version.c \
     src/backend/backend.h \
     src/backend/registry.c \
     src/coll/agree.c \
@@ -35,6 +36,8 @@ libtagc_files = \
     src/coll/comm.h \
     src/coll/cuts.c \
     src/coll/cuts.h \
+    src/coll/engine.c \
+    src/coll/engine.h \
     src/coll/geometry.c \
     src/coll/geometry.h \
     src/coll/meet.c \
