@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) the TAGC authors
 
-# The compressor without MPI
+# The compressor without MPI; tests/abi/check-core looks after that
 noinst_LTLIBRARIES += libtagc_core.la
 libtagc_core_la_CFLAGS = $(TAGC_CFLAGS) $(VISIBILITY_CFLAGS)
 libtagc_core_la_SOURCES = \
@@ -17,7 +17,9 @@ libtagc_core_la_SOURCES = \
     src/core/type.h \
     src/core/value.c \
     src/core/value.h \
-    src/core/value_work.h
+    src/core/value_work.h \
+    src/util/mem.c \
+    src/util/mem.h
 
 # The rest of the library
 libtagc_files = \
@@ -68,8 +70,6 @@ libtagc_files = \
     src/util/layers.h \
     src/util/log.c \
     src/util/log.h \
-    src/util/mem.c \
-    src/util/mem.h \
     src/util/mpi_state.h \
     src/util/settings.c \
     src/util/settings.h \

@@ -2,6 +2,7 @@
 # Copyright (c) the TAGC authors
 
 abi_checks = \
+    tests/abi/check-core \
     tests/abi/check-header \
     tests/abi/check-man \
     tests/abi/check-symbols \

@@ -6,8 +6,12 @@
 # tests/install.
 
 mpi_tests =
+
 # What they share
-mpi_files =
+check_LTLIBRARIES += tests/mpi/libcommon.la
+tests_mpi_libcommon_la_SOURCES = \
+    tests/mpi/common.h \
+    tests/mpi/common.c
 
 check_PROGRAMS += $(mpi_tests)
 TESTS += tests/mpi/run-mpi-tests.tap
@@ -18,4 +22,3 @@ EXTRA_DIST += tests/mpi/run-mpi-tests.tap tests/mpi/testlist
 .PHONY: check-mpi
 check-mpi: $(check_PROGRAMS) $(check_LTLIBRARIES)
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(top_srcdir)/tests/mpi/run-mpi-tests.tap $(ONLY)
-EXTRA_DIST += $(mpi_files)
