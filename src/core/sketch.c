@@ -181,11 +181,38 @@ static size_t lay_out(struct tagci_sketch *s, char *memory, size_t blocks, size_
     return sum;
 }
 
+static int need(struct tagci_sketch *s, size_t bytes)
+{
+    if (s->memory && bytes <= s->memory_bytes)
+        return 0;
+    void *memory = tagci_alloc(bytes, 1);
+    if (!memory)
+        return -1;
+    tagci_free(s->memory);
+    s->memory = memory;
+    s->memory_bytes = bytes;
+    s->planned = 0;
+    return 0;
+}
+
+static size_t blocks_of(size_t entries)
+{
+    return entries / TAGCI_SKETCH_LANES + (entries % TAGCI_SKETCH_LANES != 0);
+}
+
+int tagci_sketch_reserve(struct tagci_sketch *s, size_t entries)
+{
+    struct row *left;
+    uint32_t *queue;
+    size_t blocks = blocks_of(entries);
+    return need(s, lay_out(s, NULL, blocks, tagci_sketch_most_rows(blocks), &left, &queue));
+}
+
 int tagci_sketch_plan(struct tagci_sketch *s, size_t entries, size_t rows)
 {
-    if (s->memory && s->entries == entries && s->asked == rows)
+    if (s->planned && s->entries == entries && s->asked == rows)
         return 0;
-    size_t blocks = entries / TAGCI_SKETCH_LANES + (entries % TAGCI_SKETCH_LANES != 0);
+    size_t blocks = blocks_of(entries);
     if (blocks > UINT32_MAX / 3)
         return -1;
     size_t first = blocks <= BAND_MAX ? blocks + 2 : likely_rows(blocks), most = tagci_sketch_most_rows(blocks);
@@ -196,16 +223,10 @@ int tagci_sketch_plan(struct tagci_sketch *s, size_t entries, size_t rows)
 
     struct row *left;
     uint32_t *queue;
-    size_t bytes = lay_out(s, NULL, blocks, most, &left, &queue);
-    if (bytes > s->memory_bytes || !s->memory) {
-        void *memory = tagci_alloc(bytes, 1);
-        if (!memory)
-            return -1;
-        tagci_free(s->memory);
-        s->memory = memory;
-        s->memory_bytes = bytes;
-    }
+    if (need(s, lay_out(s, NULL, blocks, most, &left, &queue)))
+        return -1;
     lay_out(s, s->memory, blocks, most, &left, &queue);
+    s->planned = 1;
     s->entries = entries;
     s->blocks = blocks;
     s->asked = rows;

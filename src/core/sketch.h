@@ -26,6 +26,7 @@
 #define TAGCI_SKETCH_GROUP 64
 
 struct tagci_sketch {
+    int planned;    /* the rest describes a plan */
     size_t entries; /* union entries */
     size_t blocks;  /* ceil(entries / lanes) */
     size_t rows;    /* 0 if there are no entries */
@@ -48,6 +49,8 @@ struct tagci_sketch {
  * large enough, and the whole of it if entries and rows are those of the last call; zero *s first. 0, or -1: no memory
  * (or 2^32 rows and more), *s as it was. */
 int tagci_sketch_plan(struct tagci_sketch *s, size_t entries, size_t rows);
+/* Takes the memory of a plan of up to this many entries, so that plan need not. 0 or -1. */
+int tagci_sketch_reserve(struct tagci_sketch *s, size_t entries);
 /* The most rows that plan takes by itself for this many blocks. */
 size_t tagci_sketch_most_rows(size_t blocks);
 void tagci_sketch_release(struct tagci_sketch *s);
