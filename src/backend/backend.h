@@ -20,9 +20,9 @@ struct tagci_run {
 struct tagci_chunk {
     enum tagci_type type;
     size_t n;
-    const void *in;       /* n elements of type */
-    const void *residual; /* n values of the work type, or NULL: all zero */
-    void *residual_out;   /* n values of the work type, or NULL: not wanted. Not an alias of residual or in */
+    const void *in;               /* n elements of type */
+    const void *residual;         /* n values of the work type, or NULL: all zero */
+    void *residual_out;           /* n values of the work type, or NULL: not wanted. Not an alias of residual or in */
     const struct tagci_run *runs; /* their n add up to this n */
     size_t nruns;
     int all; /* nothing is held back: every value travels, the runs are not looked at (values may still be rounded) */
@@ -51,6 +51,10 @@ struct tagci_backend {
      * thread. */
     const char *(*probe)(void);
     const char *(*describe)(void); /* what it uses here: instruction set, threads */
+    /* Scratch memory that kernels would be slower without: taken once, before operations, so that none allocates; given
+     * back at the end. Both more than once, from any thread; but close while no kernel runs. */
+    void (*open)(void);
+    void (*close)(void);
 
     /* Exact cut that keeps the k elements of largest |in + residual| (work type): key is the k-th largest key, ties what
      * is left for it. Zeros never count: with at most k nonzeros the result is { 0, 0 }. k = 0 gives a cut that keeps

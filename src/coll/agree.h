@@ -11,9 +11,9 @@
 struct tagci_comm;
 
 enum {
-    TAGCI_AGREE_ERROR,  /* 0, or (ranks - rank) << 32 | class: the lowest erring rank wins */
-    TAGCI_AGREE_FACTS,  /* hash of the facts, */
-    TAGCI_AGREE_FACTS_, /* and its complement: the largest of both are complements only if all ranks have the same */
+    TAGCI_AGREE_ERROR,   /* 0, or (ranks - rank) << 32 | class: the lowest erring rank wins */
+    TAGCI_AGREE_FACTS,   /* hash of the facts, */
+    TAGCI_AGREE_FACTS_,  /* and its complement: the largest of both are complements only if all ranks have the same */
     TAGCI_AGREE_LARGEST, /* any number of which all want the largest */
     TAGCI_AGREE_WORDS
 };

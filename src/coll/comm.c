@@ -65,6 +65,7 @@ void tagci_comm_drop(struct tagci_comm *c)
 static int comm_deleted(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm, (void)key, (void)extra;
+    ((struct tagci_comm *)value)->user_gone = 1;
     tagci_comm_drop(value);
     return MPI_SUCCESS;
 }
@@ -170,6 +171,42 @@ static int meet(const char *call, struct tagci_comm *c)
     return tagci_agreement_result(&a, own, c, call, "", "the TAGC_ environment variables");
 }
 
+static int make(const char *call, MPI_Comm comm, struct tagci_comm **state)
+{
+    struct tagci_comm *c = tagci_alloc_zero(1, sizeof *c);
+    if (!c)
+        return tagci_error(MPI_ERR_NO_MEM, "%s: no memory for the communicator's state", call);
+    /* Not MPI_Comm_dup, which would run the user's attribute copies. */
+    MPI_Group group = MPI_GROUP_NULL;
+    int code;
+    c->private = MPI_COMM_NULL;
+    c->holders = 1;
+    if ((code = MPI_Comm_group(comm, &group)) || (code = MPI_Comm_create(comm, group, &c->private))) {
+        tagci_free(c);
+        return code;
+    }
+    MPI_Group_free(&group);
+    MPI_Comm_set_errhandler(c->private, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(c->private, &c->rank);
+    MPI_Comm_size(c->private, &c->size);
+    pthread_mutex_lock(&lock);
+    c->next = all_comms;
+    all_comms = c;
+    pthread_mutex_unlock(&lock);
+    *state = c;
+    return MPI_SUCCESS;
+}
+
+int tagci_comm_copy(struct tagci_comm *c, struct tagci_comm **copy)
+{
+    int code = make("TAGC", c->private, copy);
+    if (code)
+        return code;
+    (*copy)->one_node = c->one_node;
+    (*copy)->exact = c->exact;
+    return MPI_SUCCESS;
+}
+
 int tagci_comm_get(const char *call, MPI_Comm comm, struct tagci_comm **state)
 {
     *state = NULL;
@@ -189,25 +226,9 @@ int tagci_comm_get(const char *call, MPI_Comm comm, struct tagci_comm **state)
     if (inter)
         return tagci_error(MPI_ERR_COMM, "%s: comm is an inter-communicator", call);
 
-    struct tagci_comm *c = tagci_alloc_zero(1, sizeof *c);
-    if (!c)
-        return tagci_error(MPI_ERR_NO_MEM, "%s: no memory for the communicator's state", call);
-    /* Not MPI_Comm_dup, which would run the user's attribute copies. */
-    MPI_Group group = MPI_GROUP_NULL;
-    c->private = MPI_COMM_NULL;
-    c->holders = 1;
-    if ((code = MPI_Comm_group(comm, &group)) || (code = MPI_Comm_create(comm, group, &c->private))) {
-        tagci_free(c);
+    struct tagci_comm *c;
+    if ((code = make(call, comm, &c)))
         return code;
-    }
-    MPI_Group_free(&group);
-    MPI_Comm_set_errhandler(c->private, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(c->private, &c->rank);
-    MPI_Comm_size(c->private, &c->size);
-    pthread_mutex_lock(&lock);
-    c->next = all_comms;
-    all_comms = c;
-    pthread_mutex_unlock(&lock);
     c->setup_error = meet(call, c);
     if ((code = MPI_Comm_set_attr(comm, comm_key, c))) {
         tagci_comm_drop(c);

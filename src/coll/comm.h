@@ -15,9 +15,10 @@ struct tagci_op;
 
 struct tagci_comm {
     MPI_Comm private; /* same group as the user's; errors return */
+    int user_gone;    /* the user's communicator was freed: no error handler to call */
     int rank, size;
-    int one_node;     /* all ranks share memory */
-    int setup_error;  /* environment settings differ between ranks, or are wrong: every call returns this code */
+    int one_node;    /* all ranks share memory */
+    int setup_error; /* environment settings differ between ranks, or are wrong: every call returns this code */
     struct tagci_settings exact; /* of calls without a tensor: environment and defaults */
     uint64_t started;            /* operations started so far: the same on all ranks */
     struct tagci_op *line;       /* operations that still have a collective to post on `private`, in start order */
@@ -28,6 +29,8 @@ struct tagci_comm {
 /* State of a communicator. Collective at the first call on it. Errors (made, not raised): MPI_ERR_COMM for
  * MPI_COMM_NULL and inter-communicators, setup_error. *state is NULL only where there is no usable communicator. */
 int tagci_comm_get(const char *call, MPI_Comm comm, struct tagci_comm **state);
+/* A state of its own for the same ranks, with a duplicate of its own; one holder. Collective. */
+int tagci_comm_copy(struct tagci_comm *c, struct tagci_comm **copy);
 void tagci_comm_hold(struct tagci_comm *c);
 void tagci_comm_drop(struct tagci_comm *c); /* frees with the last holder; the duplicate only before MPI_Finalize */
 

@@ -98,8 +98,8 @@ static void spread_ties(struct tagci_op *op, size_t begin, size_t end, struct ta
         size_t stop = first + n < end ? first + n : end;
         op->cuts->ties_left[g->first[o] + c] = left; /* of use only if the chunk begins inside the stretch */
         if (left && stop < end) {
-            size_t tied = op->backend->count_key(op->type, tagci_op_in(op, at), tagci_op_residual(op, at), stop - at,
-                                                 cut.key);
+            size_t tied =
+                op->backend->count_key(op->type, tagci_op_in(op, at), tagci_op_residual(op, at), stop - at, cut.key);
             left -= tied < left ? tied : left;
         }
         at = stop;
@@ -142,8 +142,7 @@ size_t tagci_cuts_runs(const struct tagci_op *op)
     return op->share <= 0 || !length ? 1 : op->geometry.chunk / length + 2;
 }
 
-void tagci_cuts_chunk(const struct tagci_op *op, int owner, size_t c, struct tagci_run *runs,
-                      struct tagci_chunk *chunk)
+void tagci_cuts_chunk(const struct tagci_op *op, int owner, size_t c, struct tagci_run *runs, struct tagci_chunk *chunk)
 {
     const struct tagci_cuts *cuts = op->cuts;
     size_t begin, n = tagci_part_chunk(&op->geometry, owner, c, &begin);

@@ -6,7 +6,6 @@
 
 #include <limits.h>
 
-
 size_t tagci_counts_room(int n)
 {
     return tagci_op_piece(n, sizeof(MPI_Count)) + tagci_op_piece(n, sizeof(MPI_Aint));
@@ -48,8 +47,8 @@ int tagci_mpi_reduce_scatter(struct tagci_op *op, const void *send, void *recv, 
 #endif
 }
 
-int tagci_mpi_reduce_scatter_block(struct tagci_op *op, const void *send, void *recv, size_t count,
-                                   MPI_Datatype type, MPI_Op sum, MPI_Comm comm, MPI_Request *request)
+int tagci_mpi_reduce_scatter_block(struct tagci_op *op, const void *send, void *recv, size_t count, MPI_Datatype type,
+                                   MPI_Op sum, MPI_Comm comm, MPI_Request *request)
 {
     *request = MPI_REQUEST_NULL;
     if (count <= INT_MAX)
@@ -63,8 +62,8 @@ int tagci_mpi_reduce_scatter_block(struct tagci_op *op, const void *send, void *
 #endif
 }
 
-int tagci_mpi_allreduce(struct tagci_op *op, const void *send, void *recv, size_t count, MPI_Datatype type,
-                        MPI_Op sum, MPI_Comm comm, MPI_Request *request)
+int tagci_mpi_allreduce(struct tagci_op *op, const void *send, void *recv, size_t count, MPI_Datatype type, MPI_Op sum,
+                        MPI_Comm comm, MPI_Request *request)
 {
     *request = MPI_REQUEST_NULL;
     if (count <= INT_MAX)
@@ -83,13 +82,11 @@ int tagci_mpi_allgatherv(struct tagci_op *op, void *recv, const struct tagci_cou
 {
     *request = MPI_REQUEST_NULL;
     if (!c->large)
-        return op->blocking
-                   ? MPI_Allgatherv(MPI_IN_PLACE, 0, type, recv, c->counts, c->displs, type, comm)
-                   : MPI_Iallgatherv(MPI_IN_PLACE, 0, type, recv, c->counts, c->displs, type, comm, request);
+        return op->blocking ? MPI_Allgatherv(MPI_IN_PLACE, 0, type, recv, c->counts, c->displs, type, comm)
+                            : MPI_Iallgatherv(MPI_IN_PLACE, 0, type, recv, c->counts, c->displs, type, comm, request);
 #ifdef HAVE_MPI_LARGE_COUNT
-    return op->blocking
-               ? MPI_Allgatherv_c(MPI_IN_PLACE, 0, type, recv, c->counts, c->displs, type, comm)
-               : MPI_Iallgatherv_c(MPI_IN_PLACE, 0, type, recv, c->counts, c->displs, type, comm, request);
+    return op->blocking ? MPI_Allgatherv_c(MPI_IN_PLACE, 0, type, recv, c->counts, c->displs, type, comm)
+                        : MPI_Iallgatherv_c(MPI_IN_PLACE, 0, type, recv, c->counts, c->displs, type, comm, request);
 #else
     return MPI_ERR_COUNT;
 #endif

@@ -22,10 +22,10 @@ void tagci_counts_set(struct tagci_counts *c, const size_t *offsets);
 
 int tagci_mpi_reduce_scatter(struct tagci_op *op, const void *send, void *recv, const struct tagci_counts *counts,
                              MPI_Datatype type, MPI_Op sum, MPI_Comm comm, MPI_Request *request);
-int tagci_mpi_reduce_scatter_block(struct tagci_op *op, const void *send, void *recv, size_t count,
-                                   MPI_Datatype type, MPI_Op sum, MPI_Comm comm, MPI_Request *request);
-int tagci_mpi_allreduce(struct tagci_op *op, const void *send, void *recv, size_t count, MPI_Datatype type,
-                        MPI_Op sum, MPI_Comm comm, MPI_Request *request);
+int tagci_mpi_reduce_scatter_block(struct tagci_op *op, const void *send, void *recv, size_t count, MPI_Datatype type,
+                                   MPI_Op sum, MPI_Comm comm, MPI_Request *request);
+int tagci_mpi_allreduce(struct tagci_op *op, const void *send, void *recv, size_t count, MPI_Datatype type, MPI_Op sum,
+                        MPI_Comm comm, MPI_Request *request);
 /* In place: every rank's share stands in recv already. */
 int tagci_mpi_allgatherv(struct tagci_op *op, void *recv, const struct tagci_counts *counts, MPI_Datatype type,
                          MPI_Comm comm, MPI_Request *request);

@@ -11,7 +11,10 @@
 #include "util/error.h"
 #include "util/log.h"
 
-const char *tagci_op_tensor_name(const struct tagci_op *op) { return op->tensor ? op->tensor->name : ""; }
+const char *tagci_op_tensor_name(const struct tagci_op *op)
+{
+    return op->tensor ? op->tensor->name : "";
+}
 
 /* ---- memory ---- */
 
@@ -28,26 +31,50 @@ void *tagci_op_take(struct tagci_op *op, size_t count, size_t size)
     return piece; /* room() of the same parties asked for as much: checked when the room is laid out */
 }
 
-static struct tagci_room *room_of(struct tagci_op *op) { return op->tensor ? &op->tensor->work : &op->own_room; }
+static struct tagci_room *room_of(struct tagci_op *op)
+{
+    return op->tensor ? &op->tensor->work : &op->own_room;
+}
 
-/* The planned algorithm's workspace: taken where it is not there yet, and laid out. */
-static int take_room(struct tagci_op *op)
+/* Workspace of the chosen algorithm and what goes with it. */
+static size_t room_needed(const struct tagci_op *op)
 {
     size_t bytes = op->algorithm->room(op);
     if (op->algorithm->id != TAGC_ALGORITHM_DENSE)
         bytes = tagci_add(bytes, tagci_cuts_room(op));
-    bytes = tagci_add(bytes, tagci_verify_room(op));
-    struct tagci_room *room = room_of(op);
-    if (tagci_room_need(room, bytes))
+    return tagci_add(bytes, tagci_verify_room(op));
+}
+
+/* Memory for the call with this number: the tensor's workspace, or the operation's own. */
+static int reserve(struct tagci_op *op, int64_t call)
+{
+    tagci_select(op, call);
+    size_t bytes = room_needed(op);
+    if (tagci_room_need(room_of(op), bytes) || (op->algorithm->reserve && op->algorithm->reserve(op)))
         return tagci_error(MPI_ERR_NO_MEM, "%s: tensor \"%s\": no memory for a workspace of %zu bytes", op->args.call,
                            tagci_op_tensor_name(op), bytes);
-    op->room_at = room->at;
-    op->room_end = op->room_at + bytes;
+    return MPI_SUCCESS;
+}
+
+/* The choice depends on the number of the call only through warm-up and schedule, so these calls stand for all. */
+static int reserve_every(struct tagci_op *op)
+{
+    const struct tagci_settings *set = op->settings;
+    int code = reserve(op, 0);
+    if (!code)
+        code = reserve(op, set->warmup);
+    for (int i = 0; i < set->sparsity.n && !code; i++)
+        code = reserve(op, set->sparsity.from[i] > set->warmup ? set->sparsity.from[i] : set->warmup);
+    return code;
+}
+
+static void lay_out(struct tagci_op *op)
+{
+    op->room_at = room_of(op)->at;
     if (op->algorithm->id != TAGC_ALGORITHM_DENSE)
         tagci_cuts_lay_out(op);
     tagci_verify_lay_out(op);
     op->algorithm->lay_out(op);
-    return MPI_SUCCESS;
 }
 
 /* ---- the vector ---- */
@@ -75,7 +102,7 @@ static int shape(struct tagci_op *op)
     for (int o = 0; o < ranks; o++) {
         size_t part;
         if (a->collective == TAGCI_REDUCE_SCATTER)
-            part = a->counts ? (size_t)a->counts[o] : 0;
+            part = (size_t)tagci_args_count(a, o);
         else if (a->collective == TAGCI_REDUCE_SCATTER_BLOCK)
             part = (size_t)a->count;
         else
@@ -105,7 +132,7 @@ void *tagci_op_residual_out(const struct tagci_op *op, size_t i)
 /* ---- life ---- */
 
 int tagci_op_init(struct tagci_op *op, const struct tagci_args *args, struct tagci_comm *comm,
-                  struct tagci_tensor *tensor, int own_error)
+                  struct tagci_tensor *tensor, int every_call, int own_error)
 {
     memset(op, 0, sizeof *op);
     op->args = *args;
@@ -126,10 +153,8 @@ int tagci_op_init(struct tagci_op *op, const struct tagci_args *args, struct tag
         code = tagci_error(TAGC_ERR_BACKEND, "%s: %s", args->call, why);
     if (!code)
         code = shape(op);
-    if (!code) {
-        tagci_select(op);
-        code = take_room(op);
-    }
+    if (!code)
+        code = every_call ? reserve_every(op) : reserve(op, tensor ? tensor->calls : 0);
     if (!code)
         return MPI_SUCCESS;
     if (!tensor) {
@@ -160,8 +185,8 @@ enum tagci_progress tagci_op_fail(struct tagci_op *op, int code)
 
 enum tagci_progress tagci_op_fail_text(struct tagci_op *op, int class, const char *text)
 {
-    return tagci_op_fail(
-        op, tagci_error(class, "%s: tensor \"%s\": %s", op->args.call, tagci_op_tensor_name(op), text));
+    return tagci_op_fail(op,
+                         tagci_error(class, "%s: tensor \"%s\": %s", op->args.call, tagci_op_tensor_name(op), text));
 }
 
 enum tagci_progress tagci_op_posted(struct tagci_op *op, int code)
@@ -207,8 +232,8 @@ static enum tagci_progress agree_post(struct tagci_op *op)
     if (op->blocking)
         return tagci_op_posted(op, MPI_Allreduce(MPI_IN_PLACE, op->agreement.word, TAGCI_AGREE_WORDS, MPI_INT64_T,
                                                  MPI_MAX, op->comm->private));
-    return tagci_op_posted(op, MPI_Iallreduce(MPI_IN_PLACE, op->agreement.word, TAGCI_AGREE_WORDS, MPI_INT64_T,
-                                              MPI_MAX, op->comm->private, &op->request[op->n_requests]));
+    return tagci_op_posted(op, MPI_Iallreduce(MPI_IN_PLACE, op->agreement.word, TAGCI_AGREE_WORDS, MPI_INT64_T, MPI_MAX,
+                                              op->comm->private, &op->request[op->n_requests]));
 }
 
 static enum tagci_progress agree_result(struct tagci_op *op)
@@ -267,7 +292,7 @@ void tagci_op_leave_line(struct tagci_op *op)
         leave_line(op);
 }
 
-int tagci_op_start(struct tagci_op *op)
+void tagci_op_start(struct tagci_op *op)
 {
     op->started = MPI_Wtime();
     op->number = op->comm->started++;
@@ -277,7 +302,9 @@ int tagci_op_start(struct tagci_op *op)
         op->tensor->in_flight = op;
     if (op->args.tensor != TAGC_TENSOR_NULL)
         add_stages(op, agree_stages);
-    if (op->algorithm) { /* not where an error is known already */
+    if (!op->code) {
+        tagci_select(op, op->tensor ? op->tensor->calls : 0);
+        lay_out(op);
         add_stages(op, tagci_verify_before(op));
         if (op->algorithm->id != TAGC_ALGORITHM_DENSE)
             add_stages(op, cut_stages);
@@ -285,7 +312,6 @@ int tagci_op_start(struct tagci_op *op)
         add_stages(op, tagci_verify_after(op));
     }
     join_line(op);
-    return MPI_SUCCESS;
 }
 
 /* The residual changes here and nowhere else. */
@@ -317,8 +343,8 @@ static void complete(struct tagci_op *op)
         s[TAGC_STAT_TIME_TOTAL] = now - op->started;
         int size;
         MPI_Type_size(op->args.datatype, &size);
-        s[TAGC_STAT_BYTES_DENSE] = share / op->geometry.ranks * op->geometry.n * size *
-                                   (op->args.collective == TAGCI_ALLREDUCE ? 2 : 1);
+        s[TAGC_STAT_BYTES_DENSE] =
+            share / op->geometry.ranks * op->geometry.n * size * (op->args.collective == TAGCI_ALLREDUCE ? 2 : 1);
         if (op->settings->trace[0])
             tagci_trace(op->settings->trace,
                         "call=%s tensor=%s n=%zu algorithm=%s reason=\"%s\" density=%.6g union=%.6g sent=%.0f "

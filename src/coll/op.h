@@ -27,15 +27,20 @@ enum tagci_collective { TAGCI_REDUCE_SCATTER, TAGCI_REDUCE_SCATTER_BLOCK, TAGCI_
 struct tagci_args {
     const char *call; /* its public name, for messages */
     enum tagci_collective collective;
+    int large; /* counts are MPI_Counts, from a _c form */
     const void *sendbuf;
     void *recvbuf;
-    const int *counts; /* of a reduce-scatter; */
-    MPI_Count count;   /* of a block form (per rank) or an allreduce (whole) */
+    const void *counts; /* of a reduce-scatter: ints or MPI_Counts; not looked at once the operation is made */
+    MPI_Count count;    /* of a block form (per rank) or an allreduce (whole) */
     MPI_Datatype datatype;
     MPI_Op op;
     MPI_Comm comm;
     TAGC_Tensor tensor;
 };
+static inline MPI_Count tagci_args_count(const struct tagci_args *a, int rank)
+{
+    return a->large ? ((const MPI_Count *)a->counts)[rank] : ((const int *)a->counts)[rank];
+}
 
 struct tagci_op;
 
@@ -45,20 +50,32 @@ enum tagci_progress {
     TAGCI_PENDING, /* call again */
     TAGCI_FAILED   /* op->code says why */
 };
-enum tagci_phase { TAGCI_PHASE_NONE, TAGCI_PHASE_SELECT, TAGCI_PHASE_ENCODE, TAGCI_PHASE_COMM, TAGCI_PHASE_DECODE, TAGCI_PHASES };
+enum tagci_phase {
+    TAGCI_PHASE_NONE,
+    TAGCI_PHASE_SELECT,
+    TAGCI_PHASE_ENCODE,
+    TAGCI_PHASE_COMM,
+    TAGCI_PHASE_DECODE,
+    TAGCI_PHASES
+};
 struct tagci_stage {
     enum tagci_progress (*run)(struct tagci_op *op);
     enum tagci_phase phase; /* where its time is booked */
     int in_line;            /* posts a collective: waits for its turn, so that all ranks post in the same order */
 };
-#define TAGCI_STAGES_END {NULL, TAGCI_PHASE_NONE, 0}
+#define TAGCI_STAGES_END                                                                                               \
+    {                                                                                                                  \
+        NULL, TAGCI_PHASE_NONE, 0                                                                                      \
+    }
 
 struct tagci_algorithm {
     const char *name;
     int id; /* TAGC_ALGORITHM_... */
     /* Bytes of workspace that it takes for this operation, which has its geometry. */
     size_t (*room)(const struct tagci_op *op);
-    /* Lays out the workspace (tagci_op_take). Allocates nothing; may be called before every start. */
+    /* Takes what memory it wants beside the workspace, once; NULL: none. 0, or -1. */
+    int (*reserve)(struct tagci_op *op);
+    /* Lays out the workspace (tagci_op_take). Allocates nothing; called at every start. */
     void (*lay_out)(struct tagci_op *op);
     const struct tagci_stage *stages;
 };
@@ -79,13 +96,13 @@ struct tagci_op {
     int compressible;
     enum tagci_type type;
     struct tagci_geometry geometry;
-    const void *in;  /* input: sendbuf, or recvbuf in place */
+    const void *in; /* input: sendbuf, or recvbuf in place */
     int in_place;
     int average;
-    int lossy;       /* this call holds back or rounds */
-    double share;    /* held back */
-    int residual_in; /* the tensor's residual is to be added */
-    int residual_out;/* the tensor's spare residual is filled by this call; otherwise the residual becomes zero */
+    int lossy;        /* this call holds back or rounds */
+    double share;     /* held back */
+    int residual_in;  /* the tensor's residual is to be added */
+    int residual_out; /* the tensor's spare residual is filled by this call; otherwise the residual becomes zero */
 
     /* progress */
     const struct tagci_algorithm *algorithm;
@@ -103,7 +120,7 @@ struct tagci_op {
 
     /* memory: one block, handed out piece by piece */
     struct tagci_room own_room; /* of an operation without a tensor */
-    unsigned char *room_at, *room_end;
+    unsigned char *room_at;
     void *state; /* of the algorithm */
     struct tagci_result *result;
     struct tagci_sketch plan[2]; /* of sketch: for other owners' parts, for the own; they keep their memory */
@@ -112,13 +129,19 @@ struct tagci_op {
 
     struct tagci_stats stats;
     double started;
+
+    /* of coll/engine.c */
+    struct tagci_op *engine_next;
+    int in_engine;
+    void (*at_completion)(struct tagci_op *op);
 };
 
-/* Makes an operation of checked arguments; own_error: what the checks found (MPI_SUCCESS, or a code that the other ranks
+/* Makes an operation of checked arguments, with memory for the next call or, with every_call, for whatever any later call
+ * may choose, so that no start allocates. own_error: what the checks found (MPI_SUCCESS, or a code that the other ranks
  * will learn of when it starts; only with a tensor). 0 or an error code, and then there is nothing to release. */
 int tagci_op_init(struct tagci_op *op, const struct tagci_args *args, struct tagci_comm *comm,
-                  struct tagci_tensor *tensor, int own_error);
-int tagci_op_start(struct tagci_op *op);
+                  struct tagci_tensor *tensor, int every_call, int own_error);
+void tagci_op_start(struct tagci_op *op);
 /* Moves it on as far as it goes. Returns 1 when it is complete (op->code is its result), else 0. */
 int tagci_op_progress(struct tagci_op *op);
 int tagci_op_wait(struct tagci_op *op);
@@ -139,7 +162,10 @@ void tagci_op_leave_line(struct tagci_op *op);
 const void *tagci_op_in(const struct tagci_op *op, size_t i);
 const void *tagci_op_residual(const struct tagci_op *op, size_t i);
 void *tagci_op_residual_out(const struct tagci_op *op, size_t i);
-static inline void tagci_op_count(struct tagci_op *op, int stat, double amount) { op->stats.at[stat] += amount; }
+static inline void tagci_op_count(struct tagci_op *op, int stat, double amount)
+{
+    op->stats.at[stat] += amount;
+}
 const char *tagci_op_tensor_name(const struct tagci_op *op);
 
 #endif

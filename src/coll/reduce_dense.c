@@ -14,7 +14,10 @@ struct dense {
     struct tagci_counts counts;
 };
 
-static int is_16_bit(const struct tagci_op *op) { return op->compressible && tagci_type_size(op->type) == 2; }
+static int is_16_bit(const struct tagci_op *op)
+{
+    return op->compressible && tagci_type_size(op->type) == 2;
+}
 
 /* Elements of this rank's result. */
 static size_t result_length(const struct tagci_op *op)
@@ -23,7 +26,10 @@ static size_t result_length(const struct tagci_op *op)
 }
 
 /* The spare residual takes the widened input where there is one; a 16-bit tensor without one needs room for it. */
-static int own_wide(const struct tagci_op *op) { return is_16_bit(op) && !(op->tensor && op->tensor->spare); }
+static int own_wide(const struct tagci_op *op)
+{
+    return is_16_bit(op) && !(op->tensor && op->tensor->spare);
+}
 
 static size_t dense_room(const struct tagci_op *op)
 {
@@ -104,5 +110,5 @@ static const struct tagci_stage dense_stages[] = {
     TAGCI_STAGES_END,
 };
 
-const struct tagci_algorithm tagci_algorithm_dense = {"dense", TAGC_ALGORITHM_DENSE, dense_room, dense_lay_out,
-                                                      dense_stages};
+const struct tagci_algorithm tagci_algorithm_dense = {"dense", TAGC_ALGORITHM_DENSE, dense_room,
+                                                      NULL,    dense_lay_out,        dense_stages};

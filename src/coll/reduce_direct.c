@@ -18,13 +18,13 @@
 enum { window = 2 /* receives posted for each rank */, slots = 8 /* frames being sent */ };
 
 struct direct {
-    size_t bound; /* bytes of the largest frame */
+    size_t bound;  /* bytes of the largest frame */
     size_t levels; /* chunks of the longest part */
 
     /* sending: next is chunk `level` of the part of rank + turn */
     size_t level;
     int turn;
-    unsigned char *frame; /* slots * bound */
+    unsigned char *frame;   /* slots * bound */
     struct tagci_run *runs; /* scratch of the encoding, for each slot */
     void *values;
     uint64_t *bitmap;
@@ -33,12 +33,12 @@ struct direct {
     /* receiving: chunk `decoding` of the own part, next frame that of rank `source` */
     size_t decoding;
     int source;
-    size_t *posted;   /* for each rank: receives posted so far */
-    unsigned char *in; /* ranks * window * bound */
-    int *in_bytes;    /* -1: not here yet */
+    size_t *posted;     /* for each rank: receives posted so far */
+    unsigned char *in;  /* ranks * window * bound */
+    int *in_bytes;      /* -1: not here yet */
     unsigned char *own; /* frame of this rank for itself */
-    void *sum;        /* the own part in the work type, or NULL: recvbuf takes it */
-    uint64_t *seen;   /* union of a chunk */
+    void *sum;          /* the own part in the work type, or NULL: recvbuf takes it */
+    uint64_t *seen;     /* union of a chunk */
     double in_union, kept;
 
     /* requests: [rank * window + place] of receives, then [slot] of sends */
@@ -122,7 +122,10 @@ static void direct_lay_out(struct tagci_op *op)
     tagci_result_lay_out(op);
 }
 
-static int tag(const struct tagci_op *op) { return (int)(op->number & 0x7fff); }
+static int tag(const struct tagci_op *op)
+{
+    return (int)(op->number & 0x7fff);
+}
 
 static int post_receive(struct tagci_op *op, int source)
 {
@@ -161,8 +164,7 @@ static enum tagci_progress direct_begin(struct tagci_op *op)
 }
 
 /* Chunk c of an owner's part, to be encoded with the scratch of a slot: which is free again after the encoding. */
-static void describe(struct tagci_op *op, int slot, int owner, size_t c, unsigned char *frame,
-                     struct tagci_chunk *at)
+static void describe(struct tagci_op *op, int slot, int owner, size_t c, unsigned char *frame, struct tagci_chunk *at)
 {
     struct direct *d = op->state;
     size_t chunk = largest_chunk(op);
@@ -213,8 +215,8 @@ static int send_some(struct tagci_op *op, int *did)
     for (int i = 0; i < n; i++) {
         d->kept += (double)batch[i].kept;
         tagci_op_count(op, TAGC_STAT_BYTES_SENT, (double)batch[i].frame_bytes);
-        int code = MPI_Isend(batch[i].frame, (int)batch[i].frame_bytes, MPI_BYTE, owner[i], tag(op),
-                             op->comm->private, &d->request[d->n_receives + slot[i]]);
+        int code = MPI_Isend(batch[i].frame, (int)batch[i].frame_bytes, MPI_BYTE, owner[i], tag(op), op->comm->private,
+                             &d->request[d->n_receives + slot[i]]);
         if (code)
             return code;
     }
@@ -365,17 +367,12 @@ static enum tagci_progress direct_end(struct tagci_op *op)
 }
 
 static const struct tagci_stage direct_stages[] = {
-    {direct_begin, TAGCI_PHASE_COMM, 0},
-    {direct_exchange, TAGCI_PHASE_NONE, 0},
-    {direct_end, TAGCI_PHASE_DECODE, 0},
-    {tagci_result_encode, TAGCI_PHASE_ENCODE, 0},
-    {tagci_result_sizes, TAGCI_PHASE_COMM, 1},
-    {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0},
-    {tagci_result_post, TAGCI_PHASE_COMM, 1},
-    {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0},
-    {tagci_result_decode, TAGCI_PHASE_DECODE, 0},
-    TAGCI_STAGES_END,
+    {direct_begin, TAGCI_PHASE_COMM, 0},          {direct_exchange, TAGCI_PHASE_NONE, 0},
+    {direct_end, TAGCI_PHASE_DECODE, 0},          {tagci_result_encode, TAGCI_PHASE_ENCODE, 0},
+    {tagci_result_sizes, TAGCI_PHASE_COMM, 1},    {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0},
+    {tagci_result_post, TAGCI_PHASE_COMM, 1},     {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0},
+    {tagci_result_decode, TAGCI_PHASE_DECODE, 0}, TAGCI_STAGES_END,
 };
 
-const struct tagci_algorithm tagci_algorithm_direct = {"direct", TAGC_ALGORITHM_DIRECT, direct_room, direct_lay_out,
-                                                       direct_stages};
+const struct tagci_algorithm tagci_algorithm_direct = {"direct", TAGC_ALGORITHM_DIRECT, direct_room,
+                                                       NULL,     direct_lay_out,        direct_stages};

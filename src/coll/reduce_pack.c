@@ -19,11 +19,26 @@ static void pack_lay_out(struct tagci_op *op)
     tagci_union_lay_out(op, op->state);
 }
 
-static enum tagci_progress sparsify(struct tagci_op *op) { return tagci_union_sparsify(op, op->state); }
-static enum tagci_progress merge(struct tagci_op *op) { return tagci_union_merge(op, op->state); }
-static enum tagci_progress pack(struct tagci_op *op) { return tagci_union_pack(op, op->state); }
-static enum tagci_progress gather(struct tagci_op *op) { return tagci_union_gather(op, op->state); }
-static enum tagci_progress unpack(struct tagci_op *op) { return tagci_union_unpack(op, op->state); }
+static enum tagci_progress sparsify(struct tagci_op *op)
+{
+    return tagci_union_sparsify(op, op->state);
+}
+static enum tagci_progress merge(struct tagci_op *op)
+{
+    return tagci_union_merge(op, op->state);
+}
+static enum tagci_progress pack(struct tagci_op *op)
+{
+    return tagci_union_pack(op, op->state);
+}
+static enum tagci_progress gather(struct tagci_op *op)
+{
+    return tagci_union_gather(op, op->state);
+}
+static enum tagci_progress unpack(struct tagci_op *op)
+{
+    return tagci_union_unpack(op, op->state);
+}
 
 static enum tagci_progress reduce(struct tagci_op *op)
 {
@@ -50,4 +65,5 @@ static const struct tagci_stage pack_stages[] = {
     TAGCI_STAGES_END,
 };
 
-const struct tagci_algorithm tagci_algorithm_pack = {"pack", TAGC_ALGORITHM_PACK, pack_room, pack_lay_out, pack_stages};
+const struct tagci_algorithm tagci_algorithm_pack = {"pack", TAGC_ALGORITHM_PACK, pack_room,
+                                                     NULL,   pack_lay_out,        pack_stages};

@@ -8,8 +8,8 @@
 #include "util/error.h"
 
 struct tagci_result {
-    uint64_t *size;  /* for each rank: bytes of its frames */
-    size_t *offset;  /* ranks + 1, of the frames in `frames` */
+    uint64_t *size; /* for each rank: bytes of its frames */
+    size_t *offset; /* ranks + 1, of the frames in `frames` */
     unsigned char *frames;
     size_t own_bytes;
     unsigned char *own;
@@ -59,7 +59,10 @@ void tagci_result_lay_out(struct tagci_op *op)
 }
 
 /* A frame of this many bytes starts at the next multiple of eight. */
-static size_t aligned(size_t bytes) { return (bytes + 7) / 8 * 8; }
+static size_t aligned(size_t bytes)
+{
+    return (bytes + 7) / 8 * 8;
+}
 
 enum tagci_progress tagci_result_encode(struct tagci_op *op)
 {
@@ -95,10 +98,10 @@ enum tagci_progress tagci_result_sizes(struct tagci_op *op)
     r->size[op->comm->rank] = r->own_bytes;
     MPI_Request *request = &op->request[op->n_requests];
     *request = MPI_REQUEST_NULL;
-    return tagci_op_posted(op, op->blocking ? MPI_Allgather(MPI_IN_PLACE, 0, MPI_UINT64_T, r->size, 1, MPI_UINT64_T,
-                                                            op->comm->private)
-                                            : MPI_Iallgather(MPI_IN_PLACE, 0, MPI_UINT64_T, r->size, 1,
-                                                             MPI_UINT64_T, op->comm->private, request));
+    return tagci_op_posted(
+        op, op->blocking
+                ? MPI_Allgather(MPI_IN_PLACE, 0, MPI_UINT64_T, r->size, 1, MPI_UINT64_T, op->comm->private)
+                : MPI_Iallgather(MPI_IN_PLACE, 0, MPI_UINT64_T, r->size, 1, MPI_UINT64_T, op->comm->private, request));
 }
 
 enum tagci_progress tagci_result_post(struct tagci_op *op)
@@ -148,7 +151,8 @@ enum tagci_progress tagci_result_decode(struct tagci_op *op)
             struct tagci_decode take = {.n = n, .sum = narrow ? r->values : out, .first = 1};
             const char *why = "frames end early";
             size_t bytes = tagci_frame_length(r->frames + at, r->offset[o + 1] - at, op->type, n);
-            if (!bytes || tagci_frame_read(r->frames + at, bytes, op->type, n, op->settings->checksum, &take.frame, &why))
+            if (!bytes ||
+                tagci_frame_read(r->frames + at, bytes, op->type, n, op->settings->checksum, &take.frame, &why))
                 return tagci_op_fail(op, tagci_error(TAGC_ERR_WIRE, "%s: tensor \"%s\": result of rank %d: %s",
                                                      op->args.call, tagci_op_tensor_name(op), o, why));
             op->backend->decode(&take, 1);

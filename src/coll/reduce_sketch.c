@@ -15,7 +15,7 @@
 
 struct sketch {
     struct tagci_union u;
-    size_t *group; /* ranks + 1: first group of a part */
+    size_t *group;       /* ranks + 1: first group of a part */
     uint16_t *exponents; /* high of all groups, then low */
     unsigned char *exceptional;
     void *ints; /* of one part */
@@ -25,7 +25,10 @@ struct sketch {
     struct tagci_counts counts;
 };
 
-static int wide(const struct tagci_op *op) { return tagci_work_is_double(op->type); }
+static int wide(const struct tagci_op *op)
+{
+    return tagci_work_is_double(op->type);
+}
 
 static size_t longest_part(const struct tagci_op *op)
 {
@@ -61,7 +64,8 @@ static size_t most_groups(const struct tagci_op *op)
 
 static size_t sketch_room(const struct tagci_op *op)
 {
-    size_t ranks = op->geometry.ranks, width = tagci_work_size(op->type), own = tagci_part(&op->geometry, op->comm->rank);
+    size_t ranks = op->geometry.ranks, width = tagci_work_size(op->type),
+           own = tagci_part(&op->geometry, op->comm->rank);
     size_t groups = most_groups(op), bytes = tagci_op_piece(1, sizeof(struct sketch));
     bytes = tagci_add(bytes, tagci_union_room(op));
     bytes += 3 * tagci_op_piece(ranks + 1, sizeof(size_t)) + tagci_op_piece(2 * groups, 2) + tagci_op_piece(groups, 1);
@@ -73,9 +77,18 @@ static size_t sketch_room(const struct tagci_op *op)
     return tagci_add(bytes, tagci_counts_room((int)ranks));
 }
 
+static int sketch_reserve(struct tagci_op *op)
+{
+    return tagci_sketch_reserve(&op->plan[0], longest_part(op)) ||
+                   tagci_sketch_reserve(&op->plan[1], tagci_part(&op->geometry, op->comm->rank))
+               ? -1
+               : 0;
+}
+
 static void sketch_lay_out(struct tagci_op *op)
 {
-    size_t ranks = op->geometry.ranks, width = tagci_work_size(op->type), own = tagci_part(&op->geometry, op->comm->rank);
+    size_t ranks = op->geometry.ranks, width = tagci_work_size(op->type),
+           own = tagci_part(&op->geometry, op->comm->rank);
     size_t groups = most_groups(op);
     struct sketch *k = op->state = tagci_op_take(op, 1, sizeof *k);
     tagci_union_lay_out(op, &k->u);
@@ -92,10 +105,22 @@ static void sketch_lay_out(struct tagci_op *op)
     tagci_counts_lay_out(op, &k->counts, (int)ranks);
 }
 
-static enum tagci_progress sparsify(struct tagci_op *op) { return tagci_union_sparsify(op, op->state); }
-static enum tagci_progress merge(struct tagci_op *op) { return tagci_union_merge(op, op->state); }
-static enum tagci_progress gather(struct tagci_op *op) { return tagci_union_gather(op, op->state); }
-static enum tagci_progress unpack(struct tagci_op *op) { return tagci_union_unpack(op, op->state); }
+static enum tagci_progress sparsify(struct tagci_op *op)
+{
+    return tagci_union_sparsify(op, op->state);
+}
+static enum tagci_progress merge(struct tagci_op *op)
+{
+    return tagci_union_merge(op, op->state);
+}
+static enum tagci_progress gather(struct tagci_op *op)
+{
+    return tagci_union_gather(op, op->state);
+}
+static enum tagci_progress unpack(struct tagci_op *op)
+{
+    return tagci_union_unpack(op, op->state);
+}
 
 static void book(struct tagci_op *op, double bytes)
 {
@@ -148,8 +173,8 @@ static enum tagci_progress encode(struct tagci_op *op)
             return tagci_op_fail_text(op, MPI_ERR_NO_MEM, "no memory for the plan of a sketch");
         k->cell[o] = cells;
         k->exact_at[o] = exact;
-        size_t few = tagci_sketch_exceptional(wide(op), ranks, high + group, low + group, entries,
-                                              k->exceptional + group);
+        size_t few =
+            tagci_sketch_exceptional(wide(op), ranks, high + group, low + group, entries, k->exceptional + group);
         tagci_sketch_encode(plan, wide(op), ranks, values, high + group, k->exceptional + group, k->ints,
                             (char *)k->cells + cells * width);
         cells += plan->rows * TAGCI_SKETCH_LANES;
@@ -220,5 +245,5 @@ static const struct tagci_stage sketch_stages[] = {
     TAGCI_STAGES_END,
 };
 
-const struct tagci_algorithm tagci_algorithm_sketch = {"sketch", TAGC_ALGORITHM_SKETCH, sketch_room, sketch_lay_out,
-                                                       sketch_stages};
+const struct tagci_algorithm tagci_algorithm_sketch = {"sketch",       TAGC_ALGORITHM_SKETCH, sketch_room,
+                                                       sketch_reserve, sketch_lay_out,        sketch_stages};

@@ -18,7 +18,10 @@ static const struct link {
 };
 
 /* Share of elements that at least one rank keeps, supports being independent. */
-static double expected_union(double kept, int ranks) { return 1 - pow(1 - kept, ranks); }
+static double expected_union(double kept, int ranks)
+{
+    return 1 - pow(1 - kept, ranks);
+}
 
 /* Bytes of a kept value on the wire, blocks' scales included. */
 static double value_bytes(const struct tagci_op *op)
@@ -68,7 +71,7 @@ static const struct tagci_algorithm *by_setting(int id)
     }
 }
 
-static const struct tagci_algorithm *choose(struct tagci_op *op)
+static const struct tagci_algorithm *choose(struct tagci_op *op, int64_t call)
 {
     const struct tagci_settings *set = op->settings;
     const struct tagci_algorithm *named = by_setting(set->algorithm);
@@ -76,7 +79,7 @@ static const struct tagci_algorithm *choose(struct tagci_op *op)
         op->reason = "type or operation is not one that is compressed";
         return &tagci_algorithm_dense;
     }
-    if (op->tensor && op->tensor->calls < set->warmup) {
+    if (op->tensor && call < set->warmup) {
         op->reason = "warm-up";
         return &tagci_algorithm_dense;
     }
@@ -113,15 +116,15 @@ static const struct tagci_algorithm *choose(struct tagci_op *op)
     return best;
 }
 
-void tagci_select(struct tagci_op *op)
+void tagci_select(struct tagci_op *op, int64_t call)
 {
     struct tagci_tensor *t = op->tensor;
     const struct tagci_settings *set = op->settings;
-    op->share = t ? tagci_settings_share(set, t->calls) : 0;
+    op->share = t ? tagci_settings_share(set, call) : 0;
     if (set->threshold > 0)
         op->share = 0; /* the threshold decides instead, and how much it keeps is not known beforehand */
     op->lossy = t && op->compressible && (op->share > 0 || set->threshold > 0 || set->value != TAGCI_VALUE_NATIVE);
-    op->algorithm = choose(op);
+    op->algorithm = choose(op, call);
     int dense = op->algorithm->id == TAGC_ALGORITHM_DENSE;
     op->residual_in = t && t->residual && !t->residual_is_zero;
     op->residual_out = t && t->residual && set->error_feedback && !dense;

@@ -5,8 +5,8 @@
 
 #include "coll/op.h"
 
-/* Chooses the operation's algorithm, with the reason, from facts that all ranks share: settings, shape, number of earlier
- * calls, where the ranks are. Sets share, lossy, residual_in and residual_out. */
-void tagci_select(struct tagci_op *op);
+/* Chooses the algorithm for the call-th call, with the reason, from facts that all ranks share: settings, shape, that
+ * number, where the ranks are. Sets share, lossy, residual_in and residual_out. */
+void tagci_select(struct tagci_op *op, int64_t call);
 
 #endif

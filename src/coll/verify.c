@@ -122,17 +122,19 @@ static enum tagci_progress compare(struct tagci_op *op)
         double expected = v->sums[i] * scale, got = element(op, op->args.recvbuf, i);
         int same = isfinite(expected) && fabs(expected) <= limit
                        ? fabs(got - expected) <= tolerance(op) * v->size_sums[i] * scale + 2 * floor
-                       : isnan(expected) ? isnan(got) : got == expected || !isfinite(got);
+                   : isnan(expected) ? isnan(got)
+                                     : got == expected || !isfinite(got);
         if (same)
             continue;
         v->verdict = 1;
-        tagci_log_warn_once("verify: %s: tensor \"%s\": rank %d: element %zu of its result by %s is %.9g, MPI's is %.9g",
-                            op->args.call, tagci_op_tensor_name(op), me, i, op->algorithm->name, got, expected);
+        tagci_log_warn_once(
+            "verify: %s: tensor \"%s\": rank %d: element %zu of its result by %s is %.9g, MPI's is %.9g", op->args.call,
+            tagci_op_tensor_name(op), me, i, op->algorithm->name, got, expected);
         break;
     }
     MPI_Request *request = &op->request[op->n_requests];
-    return tagci_op_posted(op, tagci_mpi_allreduce(op, MPI_IN_PLACE, &v->verdict, 1, MPI_INT64_T, MPI_MAX,
-                                                   op->comm->private, request));
+    return tagci_op_posted(
+        op, tagci_mpi_allreduce(op, MPI_IN_PLACE, &v->verdict, 1, MPI_INT64_T, MPI_MAX, op->comm->private, request));
 }
 
 static enum tagci_progress judge(struct tagci_op *op)
@@ -145,13 +147,16 @@ static enum tagci_progress judge(struct tagci_op *op)
 static const struct tagci_stage none[] = {TAGCI_STAGES_END};
 static const struct tagci_stage before[] = {{keep_input, TAGCI_PHASE_NONE, 0}, TAGCI_STAGES_END};
 static const struct tagci_stage after[] = {
-    {reduce_again, TAGCI_PHASE_NONE, 1},
-    {tagci_op_wait_requests, TAGCI_PHASE_NONE, 0},
-    {compare, TAGCI_PHASE_NONE, 1},
-    {tagci_op_wait_requests, TAGCI_PHASE_NONE, 0},
-    {judge, TAGCI_PHASE_NONE, 0},
-    TAGCI_STAGES_END,
+    {reduce_again, TAGCI_PHASE_NONE, 1}, {tagci_op_wait_requests, TAGCI_PHASE_NONE, 0},
+    {compare, TAGCI_PHASE_NONE, 1},      {tagci_op_wait_requests, TAGCI_PHASE_NONE, 0},
+    {judge, TAGCI_PHASE_NONE, 0},        TAGCI_STAGES_END,
 };
 
-const struct tagci_stage *tagci_verify_before(const struct tagci_op *op) { return op->verify ? before : none; }
-const struct tagci_stage *tagci_verify_after(const struct tagci_op *op) { return op->verify ? after : none; }
+const struct tagci_stage *tagci_verify_before(const struct tagci_op *op)
+{
+    return op->verify ? before : none;
+}
+const struct tagci_stage *tagci_verify_after(const struct tagci_op *op)
+{
+    return op->verify ? after : none;
+}
