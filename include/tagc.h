@@ -38,6 +38,10 @@ extern "C" {
 typedef struct tagci_tensor_handle *TAGC_Tensor;
 #define TAGC_TENSOR_NULL ((TAGC_Tensor)0)
 
+/* An operation in flight, or a persistent one. */
+typedef struct tagci_request_handle *TAGC_Request;
+#define TAGC_REQUEST_NULL ((TAGC_Request)0)
+
 #define TAGC_MAX_LIBRARY_VERSION_STRING 256 /* bytes, with the final zero */
 #define TAGC_MAX_ERROR_STRING 512           /* bytes, with the final zero; MPI's own limit may be smaller */
 
@@ -79,21 +83,21 @@ enum {
 /* Statistics of TAGC_Get_stat. Bytes and times are sums over calls; times are seconds of this rank. */
 enum {
     TAGC_STAT_CALLS = 1,
-    TAGC_STAT_ELEMENTS,        /* input elements of all calls */
-    TAGC_STAT_BYTES_SENT,      /* payload that this rank handed to other ranks; where MPI itself adds or forwards,
+    TAGC_STAT_ELEMENTS,    /* input elements of all calls */
+    TAGC_STAT_BYTES_SENT,  /* payload that this rank handed to other ranks; where MPI itself adds or forwards,
                                   what its best known algorithm sends */
-    TAGC_STAT_BYTES_DENSE,     /* what MPI's own best algorithm would have sent */
+    TAGC_STAT_BYTES_DENSE, /* what MPI's own best algorithm would have sent */
     TAGC_STAT_BYTES_RECEIVED,
-    TAGC_STAT_DENSITY,         /* kept / all elements, last call */
-    TAGC_STAT_UNION_DENSITY,   /* kept by at least one rank / all, last call; on what this rank could see of it */
-    TAGC_STAT_ALGORITHM,       /* TAGC_ALGORITHM_..., last call */
+    TAGC_STAT_DENSITY,       /* kept / all elements, last call */
+    TAGC_STAT_UNION_DENSITY, /* kept by at least one rank / all, last call; on what this rank could see of it */
+    TAGC_STAT_ALGORITHM,     /* TAGC_ALGORITHM_..., last call */
     TAGC_STAT_TIME_TOTAL,
     TAGC_STAT_TIME_SELECT,
     TAGC_STAT_TIME_ENCODE,
     TAGC_STAT_TIME_COMM,
     TAGC_STAT_TIME_DECODE,
-    TAGC_STAT_RESENT,          /* values that a sketch could not decode and that were sent exactly instead */
-    TAGC_STAT_WORKSPACE_BYTES  /* memory held now, residuals included */
+    TAGC_STAT_RESENT,         /* values that a sketch could not decode and that were sent exactly instead */
+    TAGC_STAT_WORKSPACE_BYTES /* memory held now, residuals included */
 };
 
 /* ---- Version: no MPI needed, callable before MPI_Init and after MPI_Finalize, from any thread -------------------- */
@@ -154,12 +158,76 @@ TAGC_API int TAGC_Get_stat(TAGC_Tensor tensor, int stat, double *value);
  * Errors, beside MPI's own: TAGC_ERR_TENSOR, TAGC_ERR_BUSY, TAGC_ERR_MISMATCH, TAGC_ERR_WIRE; with a tensor an error of
  * one rank's arguments is an error on every rank, and no residual has changed.
  * Source: TAGC (Polyakov, Dukhanov, Spirin, arXiv 2504.05638); LHC (Li et al., arXiv 2402.07529) for the sketch. */
+
+/* Forms, as MPI-4 has them:
+ *   TAGC_Xxx        blocking
+ *   TAGC_Ixxx       nonblocking: completes in TAGC_Wait or TAGC_Test; buffers and counts are untouched until then
+ *   TAGC_Xxx_init   persistent: collective; each TAGC_Start reads the contents that the buffers then have. Requests may be
+ *                   started in different orders on different ranks. info: no keys are defined yet, MPI_INFO_NULL is right
+ *   ..._c           the same with MPI_Count counts */
 TAGC_API int TAGC_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype,
                                  MPI_Op op, MPI_Comm comm, TAGC_Tensor tensor);
+TAGC_API int TAGC_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype,
+                                  MPI_Op op, MPI_Comm comm, TAGC_Tensor tensor, TAGC_Request *request);
+TAGC_API int TAGC_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype,
+                                      MPI_Op op, MPI_Comm comm, TAGC_Tensor tensor, MPI_Info info,
+                                      TAGC_Request *request);
+TAGC_API int TAGC_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[],
+                                   MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, TAGC_Tensor tensor);
+TAGC_API int TAGC_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[],
+                                    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, TAGC_Tensor tensor,
+                                    TAGC_Request *request);
+TAGC_API int TAGC_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[],
+                                        MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, TAGC_Tensor tensor,
+                                        MPI_Info info, TAGC_Request *request);
+
 TAGC_API int TAGC_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype,
                                        MPI_Op op, MPI_Comm comm, TAGC_Tensor tensor);
+TAGC_API int TAGC_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype,
+                                        MPI_Op op, MPI_Comm comm, TAGC_Tensor tensor, TAGC_Request *request);
+TAGC_API int TAGC_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype,
+                                            MPI_Op op, MPI_Comm comm, TAGC_Tensor tensor, MPI_Info info,
+                                            TAGC_Request *request);
+TAGC_API int TAGC_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
+                                         MPI_Op op, MPI_Comm comm, TAGC_Tensor tensor);
+TAGC_API int TAGC_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount,
+                                          MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, TAGC_Tensor tensor,
+                                          TAGC_Request *request);
+TAGC_API int TAGC_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount,
+                                              MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, TAGC_Tensor tensor,
+                                              MPI_Info info, TAGC_Request *request);
+
 TAGC_API int TAGC_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                             MPI_Comm comm, TAGC_Tensor tensor);
+TAGC_API int TAGC_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                             MPI_Comm comm, TAGC_Tensor tensor, TAGC_Request *request);
+TAGC_API int TAGC_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                                 MPI_Comm comm, TAGC_Tensor tensor, MPI_Info info, TAGC_Request *request);
+TAGC_API int TAGC_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                              MPI_Comm comm, TAGC_Tensor tensor);
+TAGC_API int TAGC_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                               MPI_Comm comm, TAGC_Tensor tensor, TAGC_Request *request);
+TAGC_API int TAGC_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
+                                   MPI_Op op, MPI_Comm comm, TAGC_Tensor tensor, MPI_Info info, TAGC_Request *request);
+
+/* ---- Completion -------------------------------------------------------------------------------------------------- */
+
+/* As the MPI calls of the same names; there is no status. A finished nonblocking request becomes TAGC_REQUEST_NULL, a
+ * persistent one inactive; null and inactive requests are complete at once. The operation's error, if it has one, is
+ * returned (and raised) here. Ranks start the nonblocking operations of a communicator in the same order, as with MPI's;
+ * they may complete in any. Operations progress in these calls and in every start, whichever request they name; with the
+ * setting progress=thread (and MPI_THREAD_MULTIPLE) in a thread as well. */
+TAGC_API int TAGC_Start(TAGC_Request *request); /* TAGC_ERR_BUSY: active, or its tensor is */
+TAGC_API int TAGC_Startall(int n, TAGC_Request requests[]);
+TAGC_API int TAGC_Test(TAGC_Request *request, int *flag);
+TAGC_API int TAGC_Testall(int n, TAGC_Request requests[], int *flag);
+TAGC_API int TAGC_Wait(TAGC_Request *request);
+TAGC_API int TAGC_Waitall(int n, TAGC_Request requests[]); /* waits for all; the first error */
+/* Sets *request to TAGC_REQUEST_NULL. In flight, the operation goes on and the request goes when it completes. */
+TAGC_API int TAGC_Request_free(TAGC_Request *request);
+/* A request of MPI's own that completes with a nonblocking operation, for MPI_Waitall and its kin; *request becomes
+ * TAGC_REQUEST_NULL. TAGC_ERR_UNSUPPORTED where this MPI has no MPIX_Grequest_start, and for a persistent request. */
+TAGC_API int TAGC_Request_get_mpi(TAGC_Request *request, MPI_Request *mpi_request);
 
 /* ---- Errors ----------------------------------------------------------------------------------------------------- */
 

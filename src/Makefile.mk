@@ -24,8 +24,10 @@ libtagc_core_la_SOURCES = \
 # The rest of the library
 libtagc_files = \
     src/api/error.c \
+    src/api/form.h \
     src/api/predefined.c \
     src/api/reduce.c \
+    src/api/request.c \
     src/api/stat.c \
     src/api/tensor.c \
     src/api/tensor.h \
@@ -66,6 +68,8 @@ libtagc_files = \
     src/coll/verify.h \
     src/util/error.c \
     src/util/error.h \
+    src/util/handles.c \
+    src/util/handles.h \
     src/util/layers.c \
     src/util/layers.h \
     src/util/log.c \

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the TAGC authors
  *
- * The reductions: arguments are checked here, then one call into coll. */
-#include <limits.h>
+ * The reductions: arguments are checked here, then one call into coll. Every form of every collective is the same few
+ * lines: its arguments, widened, and how it is driven. */
+#include "config.h"
 
-#include "coll/agree.h"
-#include "coll/comm.h"
+#include "api/form.h"
 #include "coll/op.h"
-#include "coll/tensor.h"
 #include "tagc.h"
 #include "util/error.h"
 
@@ -19,9 +18,10 @@ static int count_elements(const struct tagci_args *a, const struct tagci_comm *c
         if (!a->counts)
             return tagci_error(MPI_ERR_ARG, "%s: recvcounts is NULL", a->call);
         for (int r = 0; r < c->size; r++) {
-            if (a->counts[r] < 0)
-                return tagci_error(MPI_ERR_COUNT, "%s: recvcounts[%d] is %d", a->call, r, a->counts[r]);
-            *n += (size_t)a->counts[r];
+            MPI_Count count = tagci_args_count(a, r);
+            if (count < 0)
+                return tagci_error(MPI_ERR_COUNT, "%s: recvcounts[%d] is %lld", a->call, r, (long long)count);
+            *n += (size_t)count;
         }
         return MPI_SUCCESS;
     }
@@ -64,40 +64,49 @@ static int check(const struct tagci_args *a, const struct tagci_comm *c, const s
         return tagci_error(MPI_ERR_OP, "%s: tensor \"%s\": op is MPI_OP_NULL", a->call, name);
     enum tagci_type type;
     if (a->op == TAGC_AVG && !tagci_type_of(a->datatype, &type))
-        return tagci_error(MPI_ERR_OP, "%s: tensor \"%s\": TAGC_AVG is for float, double, TAGC_FLOAT16 and TAGC_BFLOAT16",
-                           a->call, name);
+        return tagci_error(MPI_ERR_OP,
+                           "%s: tensor \"%s\": TAGC_AVG is for float, double, TAGC_FLOAT16 and TAGC_BFLOAT16", a->call,
+                           name);
     if (t && (code = check_tensor(a, c, t, n)))
         return code;
-    size_t own = a->collective == TAGCI_REDUCE_SCATTER ? (size_t)a->counts[c->rank] : (size_t)a->count;
+    size_t own = a->collective == TAGCI_REDUCE_SCATTER ? (size_t)tagci_args_count(a, c->rank) : (size_t)a->count;
     if (n && !a->sendbuf)
-        return tagci_error(MPI_ERR_BUFFER, "%s: tensor \"%s\": sendbuf is NULL, but %zu elements are to be read", a->call,
-                           name, n);
+        return tagci_error(MPI_ERR_BUFFER, "%s: tensor \"%s\": sendbuf is NULL, but %zu elements are to be read",
+                           a->call, name, n);
     if (own && !a->recvbuf)
         return tagci_error(MPI_ERR_BUFFER, "%s: tensor \"%s\": recvbuf is NULL, but %zu elements are to be written",
                            a->call, name, own);
     if (n && a->sendbuf == MPI_IN_PLACE && !a->recvbuf)
-        return tagci_error(MPI_ERR_BUFFER, "%s: tensor \"%s\": recvbuf is NULL, but in place it holds the input", a->call,
-                           name);
+        return tagci_error(MPI_ERR_BUFFER, "%s: tensor \"%s\": recvbuf is NULL, but in place it holds the input",
+                           a->call, name);
     if (n && a->sendbuf == a->recvbuf)
         return tagci_error(MPI_ERR_BUFFER, "%s: tensor \"%s\": sendbuf is recvbuf; use MPI_IN_PLACE", a->call, name);
     return MPI_SUCCESS;
+}
+
+/* MPI's own collective, in the form that was called. */
+static int call_mpi(const struct tagci_args *a)
+{
+#ifdef HAVE_MPI_LARGE_COUNT
+    if (a->large)
+        return a->collective == TAGCI_REDUCE_SCATTER
+                   ? MPI_Reduce_scatter_c(a->sendbuf, a->recvbuf, a->counts, a->datatype, a->op, a->comm)
+               : a->collective == TAGCI_REDUCE_SCATTER_BLOCK
+                   ? MPI_Reduce_scatter_block_c(a->sendbuf, a->recvbuf, a->count, a->datatype, a->op, a->comm)
+                   : MPI_Allreduce_c(a->sendbuf, a->recvbuf, a->count, a->datatype, a->op, a->comm);
+#endif
+    return a->collective == TAGCI_REDUCE_SCATTER
+               ? MPI_Reduce_scatter(a->sendbuf, a->recvbuf, a->counts, a->datatype, a->op, a->comm)
+           : a->collective == TAGCI_REDUCE_SCATTER_BLOCK
+               ? MPI_Reduce_scatter_block(a->sendbuf, a->recvbuf, (int)a->count, a->datatype, a->op, a->comm)
+               : MPI_Allreduce(a->sendbuf, a->recvbuf, (int)a->count, a->datatype, a->op, a->comm);
 }
 
 /* A call without a tensor that goes to MPI as it stands, errors too: nothing is between the user and MPI but this. */
 static int pass_on(const struct tagci_args *a, const struct tagci_comm *c)
 {
     double then = MPI_Wtime();
-    int code;
-    switch (a->collective) {
-    case TAGCI_REDUCE_SCATTER:
-        code = MPI_Reduce_scatter(a->sendbuf, a->recvbuf, a->counts, a->datatype, a->op, a->comm);
-        break;
-    case TAGCI_REDUCE_SCATTER_BLOCK:
-        code = MPI_Reduce_scatter_block(a->sendbuf, a->recvbuf, (int)a->count, a->datatype, a->op, a->comm);
-        break;
-    default:
-        code = MPI_Allreduce(a->sendbuf, a->recvbuf, (int)a->count, a->datatype, a->op, a->comm);
-    }
+    int code = call_mpi(a);
     size_t n;
     if (code || count_elements(a, c, &n))
         return code;
@@ -122,71 +131,78 @@ static int goes_to_mpi(const struct tagci_args *a, const struct tagci_comm *c)
         return 0;
     if (!tagci_type_of(a->datatype, &type) || a->op != MPI_SUM)
         return 1;
+#ifndef HAVE_MPI_LARGE_COUNT
+    if (a->large)
+        return 0;
+#endif
     int automatic = c->exact.algorithm == TAGCI_ALGORITHM_AUTO || c->exact.algorithm == TAGCI_ALGORITHM_DENSE;
     return automatic && tagci_type_size(type) > 2 && !c->exact.trace[0];
 }
 
-static int run(const struct tagci_args *a)
+/* Finds the parties of a call and checks its arguments. With a tensor, the ranks meet on the tensor's communicator whatever
+ * is wrong with the arguments: *own_error is then this rank's news for the others. Returns an error only where there is
+ * nobody to tell. */
+static int prepare(const struct tagci_args *a, struct tagci_comm **c, struct tagci_tensor **t, int *own_error)
+{
+    *own_error = MPI_SUCCESS;
+    *t = NULL;
+    if (a->tensor == TAGC_TENSOR_NULL) {
+        int code = tagci_comm_get(a->call, a->comm, c);
+        return code ? code : goes_to_mpi(a, *c) ? MPI_SUCCESS : check(a, *c, NULL);
+    }
+    *t = tagci_tensor_of(a->tensor);
+    if (!*t) {
+        *own_error = tagci_error(TAGC_ERR_TENSOR, "%s: tensor is not a tensor: freed, or never made", a->call);
+        return tagci_comm_get(a->call, a->comm, c);
+    }
+    struct tagci_comm *given = NULL;
+    *c = (*t)->comm;
+    int code = tagci_comm_get(a->call, a->comm, &given);
+    if (!code)
+        code = given == *c ? check(a, *c, *t)
+                           : tagci_error(TAGC_ERR_TENSOR, "%s: tensor \"%s\" was made on another communicator", a->call,
+                                         (*t)->name);
+    *own_error = code;
+    return MPI_SUCCESS;
+}
+
+static int call(const struct tagci_args *a, enum tagci_form form, TAGC_Request *request)
 {
     struct tagci_comm *c;
-    struct tagci_tensor *t = NULL;
-    int code = MPI_SUCCESS;
-    if (a->tensor == TAGC_TENSOR_NULL) {
-        if ((code = tagci_comm_get(a->call, a->comm, &c)))
-            return tagci_error_raise(a->comm, code);
-        if (goes_to_mpi(a, c))
-            return pass_on(a, c);
-        code = check(a, c, NULL);
-    } else {
-        /* Whatever is wrong with the other arguments, the ranks meet on the tensor's communicator, where there is one. */
-        t = tagci_tensor_of(a->tensor);
-        if (!t) {
-            if ((code = tagci_comm_get(a->call, a->comm, &c)))
-                return tagci_error_raise(a->comm, code);
-            code = tagci_error(TAGC_ERR_TENSOR, "%s: tensor is not a tensor: freed, or never made", a->call);
-        } else {
-            struct tagci_comm *given = NULL;
-            c = t->comm;
-            code = tagci_comm_get(a->call, a->comm, &given);
-            if (!code)
-                code = given == c ? check(a, c, t)
-                                  : tagci_error(TAGC_ERR_TENSOR, "%s: tensor \"%s\" was made on another communicator",
-                                                a->call, t->name);
-        }
-    }
-    if (code && a->tensor == TAGC_TENSOR_NULL)
-        return tagci_error_raise(a->comm, code);
-
-    struct tagci_op op;
-    code = tagci_op_init(&op, a, c, t, code);
+    struct tagci_tensor *t;
+    int own_error, code = tagci_form_request(a, form, request);
+    if (!code)
+        code = prepare(a, &c, &t, &own_error);
     if (code)
         return tagci_error_raise(a->comm, code);
-    op.blocking = 1;
-    tagci_op_start(&op);
-    code = tagci_op_wait(&op);
-    tagci_op_release(&op);
-    return tagci_error_raise(a->comm, code);
+    if (form == TAGCI_BLOCKING && !t && !own_error && goes_to_mpi(a, c))
+        return pass_on(a, c);
+    return tagci_error_raise(a->comm, tagci_form_run(a, form, c, t, own_error, request));
 }
 
-int TAGC_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op,
-                        MPI_Comm comm, TAGC_Tensor tensor)
-{
-    struct tagci_args a = {"TAGC_Reduce_scatter", TAGCI_REDUCE_SCATTER, sendbuf, recvbuf, recvcounts, 0, datatype, op,
-                           comm, tensor};
-    return run(&a);
-}
+#define REDUCE_SCATTER(suffix, count_type, wide)                                                                       \
+    TAGCI_FORMS(call, Reduce_scatter, Ireduce_scatter, suffix,                                                         \
+                (const void *sendbuf, void *recvbuf, const count_type recvcounts[], MPI_Datatype datatype, MPI_Op op,  \
+                 MPI_Comm comm, TAGC_Tensor tensor),                                                                   \
+                .collective = TAGCI_REDUCE_SCATTER, .large = wide, .sendbuf = sendbuf, .recvbuf = recvbuf,             \
+                .counts = recvcounts, .datatype = datatype, .op = op, .comm = comm, .tensor = tensor)
+REDUCE_SCATTER(, int, 0)
+REDUCE_SCATTER(_c, MPI_Count, 1)
 
-int TAGC_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op,
-                              MPI_Comm comm, TAGC_Tensor tensor)
-{
-    struct tagci_args a = {"TAGC_Reduce_scatter_block", TAGCI_REDUCE_SCATTER_BLOCK, sendbuf, recvbuf, NULL, recvcount,
-                           datatype, op, comm, tensor};
-    return run(&a);
-}
+#define REDUCE_SCATTER_BLOCK(suffix, count_type, wide)                                                                 \
+    TAGCI_FORMS(call, Reduce_scatter_block, Ireduce_scatter_block, suffix,                                             \
+                (const void *sendbuf, void *recvbuf, count_type recvcount, MPI_Datatype datatype, MPI_Op op,           \
+                 MPI_Comm comm, TAGC_Tensor tensor),                                                                   \
+                .collective = TAGCI_REDUCE_SCATTER_BLOCK, .large = wide, .sendbuf = sendbuf, .recvbuf = recvbuf,       \
+                .count = recvcount, .datatype = datatype, .op = op, .comm = comm, .tensor = tensor)
+REDUCE_SCATTER_BLOCK(, int, 0)
+REDUCE_SCATTER_BLOCK(_c, MPI_Count, 1)
 
-int TAGC_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                   TAGC_Tensor tensor)
-{
-    struct tagci_args a = {"TAGC_Allreduce", TAGCI_ALLREDUCE, sendbuf, recvbuf, NULL, count, datatype, op, comm, tensor};
-    return run(&a);
-}
+#define ALLREDUCE(suffix, count_type, wide)                                                                            \
+    TAGCI_FORMS(call, Allreduce, Iallreduce, suffix,                                                                   \
+                (const void *sendbuf, void *recvbuf, count_type elements, MPI_Datatype datatype, MPI_Op op,            \
+                 MPI_Comm comm, TAGC_Tensor tensor),                                                                   \
+                .collective = TAGCI_ALLREDUCE, .large = wide, .sendbuf = sendbuf, .recvbuf = recvbuf,                  \
+                .count = elements, .datatype = datatype, .op = op, .comm = comm, .tensor = tensor)
+ALLREDUCE(, int, 0)
+ALLREDUCE(_c, MPI_Count, 1)

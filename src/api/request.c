@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * Requests: operations in flight and persistent ones, and how they complete. */
+#include "config.h"
+
+#include <string.h>
+
+#include "api/form.h"
+#include "coll/engine.h"
+#include "coll/meet.h"
+#include "coll/op.h"
+#include "tagc.h"
+#include "util/error.h"
+#include "util/handles.h"
+#include "util/mem.h"
+
+struct request {
+    struct tagci_op op; /* first: the engine hands operations back */
+    TAGC_Request handle;
+    int persistent, started; /* started: since the last completion that the user saw */
+    int freed;               /* by the user, while in flight */
+    MPI_Comm user;           /* to raise errors on */
+    struct tagci_comm *line; /* of a persistent request: its own */
+#ifdef HAVE_MPIX_GREQUEST_START
+    MPI_Request mpi;
+#endif
+};
+
+static struct tagci_handles requests = TAGCI_HANDLES_INIT;
+
+static void destroy(struct request *r)
+{
+    tagci_handle_drop(&requests, (uintptr_t)r->handle);
+    tagci_op_release(&r->op);
+    if (r->line)
+        tagci_comm_drop(r->line);
+    tagci_free(r);
+}
+
+static void destroy_op(struct tagci_op *op)
+{
+    destroy((struct request *)op);
+}
+
+static void destroy_all(void)
+{
+    for (struct request *r; (r = tagci_handle_any(&requests));)
+        destroy(r);
+    tagci_handles_release(&requests);
+}
+
+/* ---- the forms ---- */
+
+int tagci_form_request(const struct tagci_args *a, enum tagci_form form, TAGC_Request *request)
+{
+    if (form == TAGCI_BLOCKING)
+        return MPI_SUCCESS;
+    if (!request)
+        return tagci_error(MPI_ERR_ARG, "%s: request is NULL", a->call);
+    *request = TAGC_REQUEST_NULL;
+    return MPI_SUCCESS;
+}
+
+static int run_to_end(const struct tagci_args *a, struct tagci_comm *c, struct tagci_tensor *t, int own_error)
+{
+    struct tagci_op op;
+    int code = tagci_op_init(&op, a, c, t, 0, own_error);
+    if (code)
+        return code;
+    if (tagci_engine_busy()) {
+        tagci_engine_start(&op);
+        tagci_engine_wait(&op);
+    } else {
+        op.blocking = 1;
+        tagci_op_start(&op);
+        tagci_op_wait(&op);
+    }
+    code = op.code;
+    tagci_op_release(&op);
+    return code;
+}
+
+/* A persistent operation has a communicator of its own, so that requests may be started in any order. Collective, as the
+ * initialization of MPI's persistent collectives is; the ranks learn here of each other's errors. */
+static int own_line(struct request *r, const struct tagci_args *a, struct tagci_comm *c, struct tagci_tensor *t,
+                    int own_error)
+{
+    int code = a->tensor == TAGC_TENSOR_NULL
+                   ? own_error
+                   : tagci_meet(c, a->call, t ? t->name : "", own_error, TAGC_ERR_MISMATCH, NULL);
+    return code ? code : tagci_comm_copy(c, &r->line);
+}
+
+int tagci_form_run(const struct tagci_args *a, enum tagci_form form, struct tagci_comm *c, struct tagci_tensor *t,
+                   int own_error, TAGC_Request *request)
+{
+    if (form == TAGCI_BLOCKING)
+        return run_to_end(a, c, t, own_error);
+    struct request *r = tagci_alloc_zero(1, sizeof *r);
+    if (!r)
+        return tagci_error(MPI_ERR_NO_MEM, "%s: no memory for a request", a->call);
+    tagci_at_finalize(destroy_all);
+    r->persistent = form == TAGCI_PERSISTENT;
+    r->user = a->comm;
+    int code = r->persistent ? own_line(r, a, c, t, own_error) : MPI_SUCCESS;
+    if (!code)
+        code = tagci_op_init(&r->op, a, r->line ? r->line : c, t, r->persistent, own_error);
+    if (!code && r->persistent && r->op.code) /* no memory: nothing can ever start */
+        code = r->op.code;
+    if (!code && !(r->handle = (TAGC_Request)tagci_handle_make(&requests, r)))
+        code = tagci_error(MPI_ERR_NO_MEM, "%s: no memory for a handle", a->call);
+    if (code) {
+        destroy(r);
+        return code;
+    }
+    *request = r->handle;
+    if (!r->persistent) {
+        r->started = 1;
+        tagci_engine_start(&r->op);
+    }
+    return MPI_SUCCESS;
+}
+
+/* ---- completion ---- */
+
+static int find(const char *call, TAGC_Request *request, struct request **r)
+{
+    *r = NULL;
+    if (!request)
+        return tagci_error(MPI_ERR_ARG, "%s: request is NULL", call);
+    if (*request == TAGC_REQUEST_NULL)
+        return MPI_SUCCESS;
+    *r = tagci_handle_look(&requests, (uintptr_t)*request);
+    if (!*r || (*r)->freed)
+        return tagci_error(TAGC_ERR_REQUEST, "%s: request is not a request: freed, completed, or never made", call);
+    return MPI_SUCCESS;
+}
+
+/* The user learns of a completion: a nonblocking request goes, a persistent one becomes inactive. */
+static int finish(struct request *r, TAGC_Request *request)
+{
+    int code = r->started ? r->op.code : MPI_SUCCESS;
+    MPI_Comm user = r->user;
+    r->started = 0;
+    if (!r->persistent) {
+        destroy(r);
+        *request = TAGC_REQUEST_NULL;
+    }
+    return tagci_error_raise(user, code);
+}
+
+static int start(const char *call, TAGC_Request *request)
+{
+    struct request *r;
+    int code = find(call, request, &r);
+    if (!code && !r)
+        code = tagci_error(TAGC_ERR_REQUEST, "%s: request is TAGC_REQUEST_NULL", call);
+    if (!code && !r->persistent)
+        code = tagci_error(TAGC_ERR_REQUEST, "%s: request is not a persistent one", call);
+    if (!code && r->started)
+        code = tagci_error(TAGC_ERR_BUSY, "%s: tensor \"%s\": request is active", call, tagci_op_tensor_name(&r->op));
+    if (!code && r->op.args.tensor != TAGC_TENSOR_NULL) {
+        if (!tagci_tensor_of(r->op.args.tensor))
+            code = tagci_error(TAGC_ERR_TENSOR, "%s: the request's tensor was freed", call);
+        else if (r->op.tensor->in_flight)
+            code = tagci_error(TAGC_ERR_BUSY, "%s: tensor \"%s\" has an operation in flight", call,
+                               tagci_op_tensor_name(&r->op));
+    }
+    if (code)
+        return tagci_error_raise(r ? r->user : MPI_COMM_NULL, code);
+    r->op.code = MPI_SUCCESS;
+    r->started = 1;
+    tagci_engine_start(&r->op);
+    return MPI_SUCCESS;
+}
+
+int TAGC_Start(TAGC_Request *request)
+{
+    return start("TAGC_Start", request);
+}
+
+static int array(const char *call, int n, TAGC_Request requests_[])
+{
+    if (n < 0)
+        return tagci_error_raise(MPI_COMM_NULL, tagci_error(MPI_ERR_COUNT, "%s: n is %d", call, n));
+    if (n && !requests_)
+        return tagci_error_raise(MPI_COMM_NULL, tagci_error(MPI_ERR_ARG, "%s: requests is NULL", call));
+    return MPI_SUCCESS;
+}
+
+int TAGC_Startall(int n, TAGC_Request requests_[])
+{
+    int code = array("TAGC_Startall", n, requests_);
+    for (int i = 0; i < n && !code; i++)
+        code = start("TAGC_Startall", &requests_[i]);
+    return code;
+}
+
+static int wait_for(const char *call, TAGC_Request *request)
+{
+    struct request *r;
+    int code = find(call, request, &r);
+    if (code)
+        return tagci_error_raise(MPI_COMM_NULL, code);
+    if (!r)
+        return MPI_SUCCESS;
+    tagci_engine_wait(&r->op);
+    return finish(r, request);
+}
+
+int TAGC_Wait(TAGC_Request *request)
+{
+    return wait_for("TAGC_Wait", request);
+}
+
+/* The first error is returned; all are waited for and raised. */
+int TAGC_Waitall(int n, TAGC_Request requests_[])
+{
+    int code = array("TAGC_Waitall", n, requests_);
+    if (code)
+        return code;
+    for (int i = 0; i < n; i++) {
+        int one = wait_for("TAGC_Waitall", &requests_[i]);
+        code = code ? code : one;
+    }
+    return code;
+}
+
+int TAGC_Test(TAGC_Request *request, int *flag)
+{
+    struct request *r;
+    int code = flag ? find("TAGC_Test", request, &r) : tagci_error(MPI_ERR_ARG, "TAGC_Test: flag is NULL");
+    if (code)
+        return tagci_error_raise(MPI_COMM_NULL, code);
+    *flag = 1;
+    if (!r)
+        return MPI_SUCCESS;
+    if (!tagci_engine_done(&r->op))
+        tagci_engine_sweep();
+    *flag = tagci_engine_done(&r->op);
+    return *flag ? finish(r, request) : MPI_SUCCESS;
+}
+
+int TAGC_Testall(int n, TAGC_Request requests_[], int *flag)
+{
+    int code = array("TAGC_Testall", n, requests_);
+    if (code)
+        return code;
+    if (!flag)
+        return tagci_error_raise(MPI_COMM_NULL, tagci_error(MPI_ERR_ARG, "TAGC_Testall: flag is NULL"));
+    tagci_engine_sweep();
+    *flag = 1;
+    for (int i = 0; i < n && *flag; i++) {
+        struct request *r;
+        if ((code = find("TAGC_Testall", &requests_[i], &r)))
+            return tagci_error_raise(MPI_COMM_NULL, code);
+        *flag = !r || tagci_engine_done(&r->op);
+    }
+    return *flag ? TAGC_Waitall(n, requests_) : MPI_SUCCESS;
+}
+
+int TAGC_Request_free(TAGC_Request *request)
+{
+    struct request *r;
+    if (request && !tagci_mpi_usable()) {
+        *request = TAGC_REQUEST_NULL;
+        return MPI_SUCCESS;
+    }
+    int code = find("TAGC_Request_free", request, &r);
+    if (!code && !r)
+        code = tagci_error(TAGC_ERR_REQUEST, "TAGC_Request_free: request is TAGC_REQUEST_NULL");
+    if (code)
+        return tagci_error_raise(MPI_COMM_NULL, code);
+    *request = TAGC_REQUEST_NULL;
+    r->freed = 1;
+    if (!tagci_engine_at_completion(&r->op, destroy_op))
+        destroy(r);
+    return MPI_SUCCESS;
+}
+
+/* ---- as a request of MPI's ---- */
+
+#ifdef HAVE_MPIX_GREQUEST_START
+static int grequest_query(void *state, MPI_Status *status)
+{
+    struct request *r = state;
+    MPI_Status_set_elements(status, MPI_BYTE, 0);
+    MPI_Status_set_cancelled(status, 0);
+    status->MPI_SOURCE = status->MPI_TAG = MPI_UNDEFINED;
+    return r->op.code;
+}
+
+static int grequest_free(void *state)
+{
+    destroy(state);
+    return MPI_SUCCESS;
+}
+
+static int grequest_cancel(void *state, int complete)
+{
+    (void)state, (void)complete;
+    return MPI_SUCCESS; /* collectives cannot be cancelled */
+}
+
+static int grequest_poll(void *state, MPI_Status *status)
+{
+    (void)state, (void)status;
+    tagci_engine_sweep();
+    return MPI_SUCCESS;
+}
+
+static int grequest_wait(int count, void **states, double timeout, MPI_Status *status)
+{
+    (void)status;
+    double end = MPI_Wtime() + timeout;
+    for (int i = 0; i < count; i++)
+        while (!tagci_engine_done(&((struct request *)states[i])->op) && (timeout <= 0 || MPI_Wtime() < end))
+            tagci_engine_sweep();
+    return MPI_SUCCESS;
+}
+
+static void grequest_done(struct tagci_op *op)
+{
+    MPI_Grequest_complete(((struct request *)op)->mpi);
+}
+#endif
+
+int TAGC_Request_get_mpi(TAGC_Request *request, MPI_Request *mpi_request)
+{
+    struct request *r;
+    int code = mpi_request ? find("TAGC_Request_get_mpi", request, &r)
+                           : tagci_error(MPI_ERR_ARG, "TAGC_Request_get_mpi: mpi_request is NULL");
+    if (!code && !r)
+        code = tagci_error(TAGC_ERR_REQUEST, "TAGC_Request_get_mpi: request is TAGC_REQUEST_NULL");
+    if (!code && r->persistent)
+        code =
+            tagci_error(TAGC_ERR_UNSUPPORTED, "TAGC_Request_get_mpi: request is a persistent one, which stays yours");
+#ifdef HAVE_MPIX_GREQUEST_START
+    if (!code)
+        code = MPIX_Grequest_start(grequest_query, grequest_free, grequest_cancel, grequest_poll, grequest_wait, r,
+                                   mpi_request);
+    if (!code) {
+        r->mpi = *mpi_request;
+        tagci_handle_drop(&requests, (uintptr_t)r->handle);
+        *request = TAGC_REQUEST_NULL;
+        if (!tagci_engine_at_completion(&r->op, grequest_done))
+            grequest_done(&r->op);
+    }
+#else
+    if (!code)
+        code = tagci_error(TAGC_ERR_UNSUPPORTED, "TAGC_Request_get_mpi: this MPI has no MPIX_Grequest_start");
+#endif
+    return tagci_error_raise(MPI_COMM_NULL, code);
+}
