@@ -15,8 +15,9 @@
  *              values: `kept` values in their form, padded with zeros to a multiple of 8 bytes;
  *                      integer forms: all block scales (bfloat16) first, padded to 8 bytes, then the codes
  *              escapes: values that the integer forms cannot hold (NaN and Inf): u32 rank among the kept values each,
- *                       padded to 8, then the values in the work type; the code at their place is zero
- * All numbers little-endian. The receiver knows n. */
+ *                       padded to 8, then the values in the work type, padded to 8; the code at their place is zero
+ * All numbers little-endian. The receiver knows n. value.h says what the forms are. A frame's form may be native where
+ * an integer form was asked for (many escapes). */
 #ifndef TAGCI_CORE_FRAME_H
 #define TAGCI_CORE_FRAME_H
 
@@ -50,7 +51,11 @@ void tagci_frame_lay(unsigned char *at, enum tagci_type type, enum tagci_value v
  * Returns 0, or -1 and a reason (static text). */
 int tagci_frame_read(const unsigned char *at, size_t bytes, enum tagci_type type, size_t n, int check_crc,
                      struct tagci_frame *f, const char **reason);
+/* Length that the header of a frame says, of n elements of type; 0 if it is none, or longer than `room`. For frames that
+ * stand one behind the other. */
+size_t tagci_frame_length(const unsigned char *at, size_t room, enum tagci_type type, size_t n);
 void tagci_frame_seal(unsigned char *at, size_t bytes); /* computes and stores the CRC; 0 is stored as 1 */
-uint32_t tagci_crc32c(uint32_t crc, const void *data, size_t bytes);
+uint32_t tagci_crc32c(uint32_t crc, const void *data, size_t bytes); /* crc: of what came before, 0 at the start */
+uint32_t tagci_crc32c_plain(uint32_t crc, const void *data, size_t bytes); /* the same without special instructions */
 
 #endif

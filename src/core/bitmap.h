@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * Bitmaps of positions: bit i is bit i % 64 of word i / 64. */
+#ifndef TAGCI_CORE_BITMAP_H
+#define TAGCI_CORE_BITMAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline size_t tagci_bitmap_words(size_t bits)
+{
+    return bits / 64 + (bits % 64 != 0);
+}
+
+/* The lowest n bits, n from 0 to 64. */
+static inline uint64_t tagci_low_bits(size_t n)
+{
+    return n >= 64 ? UINT64_MAX : ((uint64_t)1 << n) - 1;
+}
+
+/* Word i of a bitmap at any address. */
+static inline uint64_t tagci_bitmap_word(const void *bitmap, size_t i)
+{
+    uint64_t w;
+    memcpy(&w, (const unsigned char *)bitmap + i * 8, 8);
+    return w;
+}
+
+static inline void tagci_bitmap_put(void *bitmap, size_t i, uint64_t w)
+{
+    memcpy((unsigned char *)bitmap + i * 8, &w, 8);
+}
+
+static inline size_t tagci_bitmap_count(const void *bitmap, size_t words)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < words; i++)
+        count += (size_t)__builtin_popcountll(tagci_bitmap_word(bitmap, i));
+    return count;
+}
+
+#endif

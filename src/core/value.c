@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * Sizes and names of value forms, and the digits of ternary bytes. */
+#include "core/value.h"
+
+#define D(b) (int8_t)((b) % 3 == 2 ? -1 : (b) % 3)
+#define T(b)                                                                                                           \
+    {                                                                                                                  \
+        D(b), D((b) / 3), D((b) / 9), D((b) / 27), D((b) / 81), 0, 0, 0                                                \
+    }
+#define T4(b) T(b), T((b) + 1), T((b) + 2), T((b) + 3)
+#define T16(b) T4(b), T4((b) + 4), T4((b) + 8), T4((b) + 12)
+#define T64(b) T16(b), T16((b) + 16), T16((b) + 32), T16((b) + 48)
+const int8_t tagci_ternary_digits[256][8] = {T64(0), T64(64), T64(128), T64(192)};
+
+size_t tagci_value_bytes(enum tagci_type type, enum tagci_value value, size_t kept)
+{
+    if (value == TAGCI_VALUE_NATIVE)
+        return kept * tagci_type_size(type);
+    if (!tagci_value_blocked(value))
+        return kept * 2;
+    return kept / TAGCI_VALUE_BLOCK * tagci_block_bytes(value, TAGCI_VALUE_BLOCK) +
+           tagci_block_bytes(value, kept % TAGCI_VALUE_BLOCK);
+}
+
+const char *tagci_value_name(enum tagci_value value)
+{
+    static const char *const names[TAGCI_VALUES] = {"native", "bfloat16", "float16", "int8", "int4", "ternary"};
+    return (unsigned)value < TAGCI_VALUES ? names[value] : "unknown";
+}
