@@ -4,11 +4,13 @@
 # A unit test is one file, tests/unit/test_NAME.c, and one line here. It links against the inside of the library.
 
 unit_tests = \
+    tests/unit/test_kernels \
     tests/unit/test_layers \
     tests/unit/test_settings \
     tests/unit/test_sketch
 # What they share
 unit_files = \
+    tests/unit/reference.h \
     tests/unit/unit.h
 
 if HAVE_CMOCKA

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * The kernels in plain C. */
+#define VARIANT(x) x##_portable
+#define VARIANT_NAME "portable"
+#define VARIANT_USABLE 1
+#include "backends/openmp/template.h"

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * The OpenMP backend: kernels on the host, chunks and stretches spread over threads. No result depends on the number of
+ * threads: each writes its own elements, and sums are taken in the order given. */
+#include "backends/openmp/openmp.h"
+
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "core/bitmap.h"
+#include "util/log.h"
+
+static const struct tagcb_kernels *const variants[] = {
+#ifdef HAVE_AVX512
+    &tagcb_kernels_avx512,
+#endif
+#ifdef HAVE_AVX2
+    &tagcb_kernels_avx2,
+#endif
+    &tagcb_kernels_portable, NULL};
+
+static _Atomic(const struct tagcb_kernels *) chosen;
+
+const struct tagcb_kernels *tagcb_openmp_variant(int i)
+{
+    return variants[i];
+}
+
+int tagcb_openmp_use(const char *variant)
+{
+    for (int i = 0; variants[i]; i++) {
+        if (variant && strcmp(variant, variants[i]->name))
+            continue;
+        if (!variants[i]->usable())
+            continue;
+        atomic_store(&chosen, variants[i]);
+        return 0;
+    }
+    return -1;
+}
+
+const struct tagcb_kernels *tagcb_kernels_now(void)
+{
+    const struct tagcb_kernels *k = atomic_load_explicit(&chosen, memory_order_acquire);
+    if (!k) {
+        tagcb_openmp_use(NULL);
+        k = atomic_load(&chosen);
+    }
+    return k;
+}
+
+/* Processors that this process may use: threads beyond them would only take turns. */
+static int most_threads(void)
+{
+#ifdef _OPENMP
+    int asked = omp_get_max_threads(), there = omp_get_num_procs();
+    if (asked > there) {
+        tagci_log_warn_once("OMP_NUM_THREADS asks for more threads than this process may use processors; "
+                            "as many threads as processors are used");
+        return there > 0 ? there : 1;
+    }
+    return asked;
+#else
+    return 1;
+#endif
+}
+
+int tagcb_threads(size_t pieces)
+{
+    if (pieces <= 1)
+        return 1;
+    int most = most_threads();
+    return pieces < (size_t)most ? (int)pieces : most;
+}
+
+static int threads_for(size_t elements)
+{
+    return tagcb_threads(elements / TAGCB_PIECE);
+}
+
+/* Share of [0, n) of thread t of threads, in multiples of `step`. */
+static size_t share(size_t n, size_t step, int t, int threads)
+{
+    size_t steps = n / step + (n % step != 0);
+    size_t at = (steps / (size_t)threads * (size_t)t + steps % (size_t)threads * (size_t)t / (size_t)threads) * step;
+    return at < n ? at : n;
+}
+
+static const char *probe(void)
+{
+    return NULL;
+}
+
+static const char *describe(void)
+{
+    static _Thread_local char text[64];
+    snprintf(text, sizeof text, "%s kernels, %d thread%s", tagcb_kernels_now()->name, most_threads(),
+             most_threads() == 1 ? "" : "s");
+    return text;
+}
+
+static void each_chunk(void (*kernel)(struct tagci_chunk *), struct tagci_chunk *chunks, size_t n)
+{
+    size_t elements = 0;
+    for (size_t i = 0; i < n; i++)
+        elements += chunks[i].n;
+    int threads = threads_for(elements);
+    if ((size_t)threads > n)
+        threads = (int)n;
+    if (threads <= 1) {
+        tagcb_float_state state = tagcb_float_enter();
+        for (size_t i = 0; i < n; i++)
+            kernel(&chunks[i]);
+        tagcb_float_leave(state);
+        return;
+    }
+#pragma omp parallel num_threads(threads)
+    {
+        tagcb_float_state state = tagcb_float_enter();
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < n; i++)
+            kernel(&chunks[i]);
+        tagcb_float_leave(state);
+    }
+}
+
+static void sparsify(struct tagci_chunk *chunks, size_t n)
+{
+    each_chunk(tagcb_kernels_now()->sparsify, chunks, n);
+}
+
+static void encode(struct tagci_chunk *chunks, size_t n)
+{
+    each_chunk(tagcb_kernels_now()->encode, chunks, n);
+}
+
+/* Every thread takes its share of the words of every frame, in the order given: so frames that share a sum need no
+ * waiting, and one frame alone has many hands. */
+static void decode(struct tagci_decode *frames, size_t n)
+{
+    const struct tagcb_kernels *k = tagcb_kernels_now();
+    size_t elements = 0;
+    for (size_t i = 0; i < n; i++)
+        elements += frames[i].n;
+    int threads = threads_for(elements);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+#ifdef _OPENMP
+        int t = omp_get_thread_num(), all = omp_get_num_threads();
+#else
+        int t = 0, all = 1;
+#endif
+        tagcb_float_state state = tagcb_float_enter();
+        for (size_t i = 0; i < n; i++) {
+            size_t words = tagci_bitmap_words(frames[i].n);
+            k->decode(&frames[i], share(words, 16, t, all), share(words, 16, t + 1, all));
+        }
+        tagcb_float_leave(state);
+    }
+}
+
+static const void *advance(const void *at, size_t elements, size_t size)
+{
+    return at ? (const char *)at + elements * size : NULL;
+}
+
+static void gather_input(enum tagci_type type, const void *in, const void *residual, size_t n, void *out)
+{
+    const struct tagcb_kernels *k = tagcb_kernels_now();
+    size_t size = tagci_type_size(type), work = tagci_work_size(type);
+    int threads = threads_for(n);
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
+    for (int t = 0; t < threads; t++) {
+        size_t from = share(n, 64, t, threads), m = share(n, 64, t + 1, threads) - from;
+        tagcb_float_state state = tagcb_float_enter();
+        k->gather_input(type, advance(in, from, size), advance(residual, from, work), m, (char *)out + from * work);
+        tagcb_float_leave(state);
+    }
+}
+
+static void finish(enum tagci_type type, const void *sum, size_t n, double divide, int plus_zero, void *out)
+{
+    const struct tagcb_kernels *k = tagcb_kernels_now();
+    size_t size = tagci_type_size(type), work = tagci_work_size(type);
+    int threads = threads_for(n);
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
+    for (int t = 0; t < threads; t++) {
+        size_t from = share(n, 64, t, threads), m = share(n, 64, t + 1, threads) - from;
+        tagcb_float_state state = tagcb_float_enter();
+        k->finish(type, advance(sum, from, work), m, divide, plus_zero, (char *)out + from * size);
+        tagcb_float_leave(state);
+    }
+}
+
+#define MOST_SHARES 256
+
+/* Shares of words, and before each how many entries the bitmaps have: the first half of a parallel packing. */
+struct shares {
+    int count;
+    size_t from[MOST_SHARES + 1], own[MOST_SHARES + 1], whole[MOST_SHARES + 1];
+};
+
+static void divide_words(struct shares *s, const uint64_t *own, const uint64_t *whole, size_t words)
+{
+    int count = threads_for(words * 64);
+    s->count = count > MOST_SHARES ? MOST_SHARES : count;
+    s->from[0] = s->own[0] = s->whole[0] = 0;
+#pragma omp parallel for schedule(static) num_threads(s->count) if (s->count > 1)
+    for (int t = 0; t < s->count; t++) {
+        size_t from = share(words, 8, t, s->count), to = share(words, 8, t + 1, s->count);
+        s->from[t + 1] = to;
+        s->own[t + 1] = own ? tagci_bitmap_count(own + from, to - from) : 0;
+        s->whole[t + 1] = tagci_bitmap_count(whole + from, to - from);
+    }
+    for (int t = 0; t < s->count; t++) {
+        s->own[t + 1] += s->own[t];
+        s->whole[t + 1] += s->whole[t];
+    }
+}
+
+static size_t spread(const uint64_t *own, const uint64_t *whole, size_t nbits, const void *values, size_t width,
+                     void *out)
+{
+    const struct tagcb_kernels *k = tagcb_kernels_now();
+    struct shares s;
+    divide_words(&s, own, whole, tagci_bitmap_words(nbits));
+#pragma omp parallel for schedule(static) num_threads(s.count) if (s.count > 1)
+    for (int t = 0; t < s.count; t++)
+        k->spread(own + s.from[t], whole + s.from[t], s.from[t + 1] - s.from[t], s.whole[t + 1] - s.whole[t],
+                  (const char *)values + s.own[t] * width, width, (char *)out + s.whole[t] * width);
+    return s.whole[s.count];
+}
+
+static size_t unpack(const uint64_t *whole, size_t nbits, const void *packed, size_t width, void *out)
+{
+    const struct tagcb_kernels *k = tagcb_kernels_now();
+    struct shares s;
+    divide_words(&s, NULL, whole, tagci_bitmap_words(nbits));
+#pragma omp parallel for schedule(static) num_threads(s.count) if (s.count > 1)
+    for (int t = 0; t < s.count; t++) {
+        size_t first = s.from[t] * 64, last = s.from[t + 1] * 64;
+        k->unpack(whole + s.from[t], (last < nbits ? last : nbits) - first, s.whole[t + 1] - s.whole[t],
+                  (const char *)packed + s.whole[t] * width, width, (char *)out + first * width);
+    }
+    return s.whole[s.count];
+}
+
+const struct tagci_backend tagcb_openmp = {
+    .name = "openmp",
+    .probe = probe,
+    .describe = describe,
+    .open = tagcb_select_open,
+    .close = tagcb_select_close,
+    .select = tagcb_openmp_select,
+    .count_key = tagcb_openmp_count_key,
+    .sparsify = sparsify,
+    .encode = encode,
+    .decode = decode,
+    .gather_input = gather_input,
+    .finish = finish,
+    .spread = spread,
+    .unpack = unpack,
+};

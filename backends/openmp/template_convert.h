@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * In and out of the work type. */
+
+static void NAME(gather_input)(enum tagci_type type, const void *in, const void *residual, size_t n, void *out)
+{
+    NAME(add_input)(type, in, residual, 0, n, out);
+}
+
+#if WIDE
+static void NAME(finish)(enum tagci_type type, const void *sum, size_t n, double divide, int plus_zero, void *out)
+{
+    const double *s = sum;
+    double *d = out;
+    (void)type;
+    for (size_t i = 0; i < n; i++) {
+        double x = divide != 1 ? s[i] / divide : s[i];
+        x = plus_zero ? x + 0.0 : x;
+        d[i] = x != x ? tagci_f64_of(TAGCI_F64_NAN) : x;
+    }
+}
+#else
+INLINE void finish_of(enum tagci_type type, int division, const float *s, size_t n, float divide, int plus_zero,
+                      void *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        float x = division ? s[i] / divide : s[i];
+        if (type == TAGCI_F32) {
+            x = plus_zero ? x + 0.0f : x;
+            ((float *)out)[i] = x != x ? tagci_f32_of(TAGCI_F32_NAN) : x;
+        } else {
+            uint16_t h = type == TAGCI_F16 ? tagci_f32_to_f16(x) : tagci_f32_to_bf16(x);
+            ((uint16_t *)out)[i] = plus_zero && h == 0x8000 ? 0 : h;
+        }
+    }
+}
+
+static void NAME(finish)(enum tagci_type type, const void *sum, size_t n, double divide, int plus_zero, void *out)
+{
+    int division = divide != 1;
+    float by = (float)divide;
+    if (type == TAGCI_F16)
+        finish_of(TAGCI_F16, division, sum, n, by, plus_zero, out);
+    else if (type == TAGCI_BF16)
+        finish_of(TAGCI_BF16, division, sum, n, by, plus_zero, out);
+    else
+        finish_of(TAGCI_F32, division, sum, n, by, plus_zero, out);
+}
+#endif

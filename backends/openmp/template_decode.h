@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * Frames to sums. */
+
+#define SUPPLY (8 * TAGCI_VALUE_BLOCK) /* values that are unpacked at once */
+
+/* Values of a frame in the work type, a stretch of ranks at a time. */
+struct NAME(supply) {
+    const struct tagci_frame *f;
+    size_t from, to; /* values[] holds ranks [from, to) */
+    uint32_t escape; /* first one not below `to` */
+    WORK values[64 + TAGCI_VALUE_BLOCK + SUPPLY + TAGCB_SLACK];
+};
+
+/* out[0..m) = values of rank `from`, a multiple of the block, on. */
+static void NAME(unpack_values)(const struct tagci_frame *f, size_t from, size_t m, WORK *out)
+{
+    enum tagci_value form = tagci_value_plain(f->type, f->value);
+    if (form == TAGCI_VALUE_NATIVE) {
+        memcpy(out, f->codes + from * sizeof(WORK), m * sizeof(WORK));
+    } else if (form == TAGCI_VALUE_BFLOAT16) {
+        const loose_u16 *h = (const loose_u16 *)f->codes + from;
+        for (size_t i = 0; i < m; i++)
+            out[i] = tagci_bf16_to_f32(h[i]);
+    } else if (form == TAGCI_VALUE_FLOAT16) {
+        const loose_u16 *h = (const loose_u16 *)f->codes + from;
+        for (size_t i = 0; i < m; i++)
+            out[i] = tagci_f16_to_f32(h[i]);
+    } else {
+        size_t bytes = tagci_block_bytes(form, TAGCI_VALUE_BLOCK);
+        for (size_t i = 0; i < m; i += TAGCI_VALUE_BLOCK) {
+            size_t block = (from + i) / TAGCI_VALUE_BLOCK, k = smaller(TAGCI_VALUE_BLOCK, m - i);
+            int8_t codes[TAGCI_VALUE_BLOCK + 8];
+            uint16_t scale;
+            memcpy(&scale, f->scales + block * 2, 2);
+            tagci_unpack_codes(form, f->codes + block * bytes, k, codes);
+            NAME(tagci_dequantize)(codes, k, scale, out + i);
+        }
+    }
+}
+
+static void NAME(supply_open)(struct NAME(supply) * s, const struct tagci_frame *f, size_t rank)
+{
+    s->f = f;
+    s->from = s->to = rank / TAGCI_VALUE_BLOCK * TAGCI_VALUE_BLOCK;
+    s->escape = 0;
+    for (uint32_t r; s->escape < f->escapes; s->escape++) {
+        memcpy(&r, f->escape_ranks + (size_t)s->escape * 4, 4);
+        if (r >= s->to)
+            break;
+    }
+}
+
+/* Makes ranks [rank, rank + 64), as far as they exist, stand in values; returns where. */
+static const WORK *NAME(supply_from)(struct NAME(supply) * s, size_t rank)
+{
+    const struct tagci_frame *f = s->f;
+    size_t end = smaller(f->kept, rank + 64);
+    if (s->to < end) {
+        if (rank < s->to)
+            memmove(s->values, s->values + (rank - s->from), (s->to - rank) * sizeof(WORK));
+        s->from = smaller(rank, s->to);
+        size_t m = smaller(SUPPLY, f->kept - s->to);
+        WORK *out = s->values + (s->to - s->from);
+        NAME(unpack_values)(f, s->to, m, out);
+        for (uint32_t r; s->escape < f->escapes; s->escape++) {
+            memcpy(&r, f->escape_ranks + (size_t)s->escape * 4, 4);
+            if (r >= s->to + m)
+                break;
+            memcpy(out + (r - s->to), f->escape_values + (size_t)s->escape * sizeof(WORK), sizeof(WORK));
+        }
+        s->to += m;
+    }
+    return s->values + (rank - s->from);
+}
+
+INLINE void NAME(decode_indexed)(int set, const struct tagci_decode *d, WORK *sum, size_t from, size_t to)
+{
+    const struct tagci_frame *f = &d->frame;
+    size_t rank = tagci_bitmap_count(f->index, from);
+    int straight = tagci_value_plain(f->type, f->value) == TAGCI_VALUE_NATIVE;
+    struct NAME(supply) s;
+    NAME(supply_open)(&s, f, rank);
+    for (size_t w = from; w < to; w++) {
+        uint64_t bits = tagci_bitmap_word(f->index, w);
+        size_t m = smaller(64, d->n - w * 64);
+        if (bits == 0) {
+            if (set)
+                memset(sum + w * 64, 0, m * sizeof(WORK));
+            continue;
+        }
+        if (straight)
+            rank += NAME(place_safely)(set, sum + w * 64, m, bits, (const LOOSE *)f->codes + rank, f->kept - rank);
+        else
+            rank += NAME(place_safely)(set, sum + w * 64, m, bits, NAME(supply_from)(&s, rank), TAGCI_CHUNK_MAX);
+    }
+}
+
+INLINE void NAME(decode_whole)(int set, const struct tagci_decode *d, WORK *sum, size_t from, size_t to)
+{
+    const struct tagci_frame *f = &d->frame;
+    size_t end = smaller(d->n, to * 64);
+    if (tagci_value_plain(f->type, f->value) == TAGCI_VALUE_NATIVE) {
+        const LOOSE *v = (const LOOSE *)f->codes;
+        for (size_t i = from * 64; i < end; i++)
+            sum[i] = set ? v[i] : sum[i] + v[i];
+        return;
+    }
+    struct NAME(supply) s;
+    NAME(supply_open)(&s, f, from * 64);
+    for (size_t i = from * 64; i < end;) {
+        const WORK *v = NAME(supply_from)(&s, i);
+        size_t m = smaller(s.to, end) - i;
+        for (size_t j = 0; j < m; j++)
+            sum[i + j] = set ? v[j] : sum[i + j] + v[j];
+        i += m;
+    }
+}
+
+static void NAME(decode)(const struct tagci_decode *d, size_t from, size_t to)
+{
+    WORK *sum = d->sum;
+    if (from >= to)
+        return;
+    if (d->frame.indexed && d->first)
+        NAME(decode_indexed)(1, d, sum, from, to);
+    else if (d->frame.indexed)
+        NAME(decode_indexed)(0, d, sum, from, to);
+    else if (d->first)
+        NAME(decode_whole)(1, d, sum, from, to);
+    else
+        NAME(decode_whole)(0, d, sum, from, to);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * From a chunk to its frame. */
+
+#define PIECE_WORDS 32 /* what a pass hands to the quantizer at once: 2048 elements */
+#define PIECE (PIECE_WORDS * 64)
+
+/* Frame without an index: it wins where nearly everything is kept. */
+static int NAME(index_pays)(const struct tagci_chunk *c, enum tagci_value value, size_t kept)
+{
+    return !c->all && kept < c->n &&
+           tagci_frame_bytes(c->type, value, c->n, 1, kept, 0) <= tagci_frame_bytes(c->type, value, c->n, 0, c->n, 0);
+}
+
+/* Codes that stand behind the index move to where they stand without it, zeros between them. Forward: at no time is the
+ * place to write ahead of what is still to be read, for fewer are missing than the index is long. */
+static void NAME(drop_index)(const struct tagci_chunk *c, size_t width)
+{
+    uint64_t bits[TAGCI_CHUNK_MAX / 64];
+    size_t words = tagci_bitmap_words(c->n);
+    unsigned char *to = c->frame + TAGCI_FRAME_HEADER, *from = to + words * 8;
+    if (c->kept == c->n) {
+        memmove(to, from, c->n * width);
+        return;
+    }
+    memcpy(bits, to, words * 8);
+    for (size_t w = 0; w < words; w++) {
+        size_t m = smaller(64, c->n - w * 64), used = (size_t)__builtin_popcountll(bits[w]);
+        unsigned char packed[64 * 8], spread_out[64 * 8] = {0};
+        memcpy(packed, from, used * width);
+        const unsigned char *next = packed;
+        for (uint64_t b = bits[w]; b; b &= b - 1, next += width)
+            memcpy(spread_out + (size_t)__builtin_ctzll(b) * width, next, width);
+        memcpy(to, spread_out, m * width);
+        from += used * width;
+        to += m * width;
+    }
+}
+
+/* Forms of one value to one code: one pass, straight into the frame. */
+static void NAME(encode_plain)(struct tagci_chunk *c, enum tagci_value value)
+{
+    enum tagci_value form = tagci_value_plain(c->type, value);
+    struct pass p = pass_over(c, form);
+    struct tagci_frame f;
+    size_t words = tagci_bitmap_words(c->n), width = form == TAGCI_VALUE_NATIVE ? sizeof(WORK) : 2;
+    unsigned char *index = c->all ? NULL : c->frame + TAGCI_FRAME_HEADER;
+    unsigned char *out = c->frame + TAGCI_FRAME_HEADER + (c->all ? 0 : words * 8);
+
+    c->kept = NAME(pass)(&p, 0, words, index, out);
+    int indexed = NAME(index_pays)(c, value, c->kept);
+    if (index && c->bitmap)
+        memcpy(c->bitmap, index, words * 8);
+    if (index && !indexed)
+        NAME(drop_index)(c, width);
+    tagci_frame_lay(c->frame, c->type, value, c->n, indexed, indexed ? c->kept : c->n, 0, &f);
+    c->frame_bytes = f.bytes;
+}
+
+/* What a chunk in integer form goes through. */
+struct NAME(blocks) {
+    struct tagci_chunk *chunk;
+    int indexed;
+    WORK values[PIECE + 64 + 2 * TAGCI_VALUE_BLOCK + TAGCB_SLACK]; /* not yet quantized, or what stays of them */
+    size_t base, filled, quantized; /* rank of values[0], how many there are, and how many of them are residuals now */
+    size_t settled;                 /* elements (words, with an index) whose residuals are written */
+    unsigned char *codes;           /* next block's */
+    size_t scales, escapes;
+    uint16_t scale[TAGCI_CHUNK_MAX / TAGCI_VALUE_BLOCK];
+    uint32_t escape_rank[TAGCI_CHUNK_MAX / TAGCI_ESCAPE_SHARE];
+    WORK escape_value[TAGCI_CHUNK_MAX / TAGCI_ESCAPE_SHARE];
+};
+
+/* Quantizes what there is, whole blocks only unless this is the end. -1: too many escapes. */
+static int NAME(quantize_blocks)(struct NAME(blocks) * b, int last)
+{
+    while (b->filled - b->quantized >= TAGCI_VALUE_BLOCK || (last && b->filled > b->quantized)) {
+        size_t m = smaller(TAGCI_VALUE_BLOCK, b->filled - b->quantized);
+        WORK *v = b->values + b->quantized, sent[TAGCI_VALUE_BLOCK];
+        int8_t codes[TAGCI_VALUE_BLOCK + 8];
+        uint16_t scale;
+        size_t escapes = NAME(tagci_quantize)(b->chunk->value, v, m, &scale, codes);
+        tagci_pack_codes(b->chunk->value, codes, m, b->codes);
+        NAME(tagci_dequantize)(codes, TAGCI_VALUE_BLOCK, scale, sent);
+        for (size_t i = 0; escapes && i < m; i++) {
+            KEY key = BITS(v[i]) & KEY_MASK;
+            if (key < KEY_INF)
+                continue;
+            if (b->escapes == TAGCI_CHUNK_MAX / TAGCI_ESCAPE_SHARE)
+                return -1;
+            b->escape_rank[b->escapes] = (uint32_t)(b->base + b->quantized + i);
+            b->escape_value[b->escapes++] = key > KEY_INF ? OF(NAN_BITS) : v[i];
+            v[i] = 0;
+        }
+        for (size_t i = 0; i < TAGCI_VALUE_BLOCK; i++)
+            v[i] -= sent[i];
+        b->scale[b->scales++] = scale;
+        b->codes += tagci_block_bytes(b->chunk->value, m);
+        b->quantized += m;
+    }
+    return 0;
+}
+
+/* Adds what stays of quantized values to the residuals, which hold zero at kept elements now. `bits`: the chunk's words,
+ * of which those before `end` are there. */
+static void NAME(settle)(struct NAME(blocks) * b, const unsigned char *bits, size_t end)
+{
+    WORK *rest = b->chunk->residual_out;
+    size_t used = 0, n = b->chunk->n;
+    if (b->indexed) {
+        for (; b->settled < end; b->settled++) {
+            uint64_t word = tagci_bitmap_word(bits, b->settled);
+            size_t count = (size_t)__builtin_popcountll(word), i = b->settled * 64;
+            if (count > b->quantized - used)
+                break;
+            if (rest)
+                NAME(place_safely)(0, rest + i, smaller(64, n - i), word, b->values + used, TAGCI_CHUNK_MAX);
+            used += count;
+        }
+    } else {
+        used = b->quantized;
+        for (size_t j = 0; rest && j < used; j++)
+            rest[b->settled + j] += b->values[j];
+        b->settled += used;
+    }
+    memmove(b->values, b->values + used, (b->filled - used) * sizeof(WORK));
+    b->base += used;
+    b->filled -= used;
+    b->quantized -= used;
+}
+
+/* One try, with or without an index; -1: too many escapes. */
+static int NAME(encode_blocks)(struct tagci_chunk *c, int indexed)
+{
+    struct NAME(blocks) b;
+    struct pass p = pass_over(c, TAGCI_VALUE_NATIVE);
+    struct tagci_frame f;
+    size_t words = tagci_bitmap_words(c->n), most = tagci_value_blocks(c->n) * 2;
+    unsigned char *index = c->frame + TAGCI_FRAME_HEADER;
+    unsigned char *codes = index + (indexed ? words * 8 : 0) + ((most + 7) & ~(size_t)7);
+
+    b.chunk = c;
+    b.indexed = indexed;
+    b.base = b.filled = b.quantized = b.settled = b.scales = b.escapes = 0;
+    b.codes = codes;
+    c->kept = 0;
+    for (size_t w = 0; w < words; w += PIECE_WORDS) {
+        size_t end = smaller(words, w + PIECE_WORDS), got;
+        if (indexed) {
+            got = NAME(pass)(&p, w, end, index + w * 8, b.values + b.filled);
+            b.filled += got;
+        } else {
+            uint64_t bits[PIECE_WORDS];
+            WORK packed[PIECE + TAGCB_SLACK];
+            got = NAME(pass)(&p, w, end, (unsigned char *)bits, packed);
+            size_t m = smaller(c->n, end * 64) - w * 64;
+            NAME(unpack)(bits, m, got, packed, b.values + b.filled);
+            b.filled += m;
+        }
+        c->kept += got;
+        if (NAME(quantize_blocks)(&b, end == words))
+            return -1;
+        NAME(settle)(&b, index, end);
+    }
+    if (b.escapes * TAGCI_ESCAPE_SHARE > c->kept)
+        return -1;
+    if (indexed && !NAME(index_pays)(c, c->value, c->kept))
+        return 1;
+    /* The codes were put where they begin if all is kept; now it is known where they do begin. */
+    size_t values = indexed ? c->kept : c->n;
+    unsigned char *scales = index + (indexed ? words * 8 : 0);
+    memmove(scales + ((b.scales * 2 + 7) & ~(size_t)7), codes, (size_t)(b.codes - codes));
+    memcpy(scales, b.scale, b.scales * 2);
+    tagci_frame_lay(c->frame, c->type, c->value, c->n, indexed, values, b.escapes, &f);
+    if (b.escapes) {
+        memcpy(c->frame + (f.escape_ranks - c->frame), b.escape_rank, b.escapes * 4);
+        memcpy(c->frame + (f.escape_values - c->frame), b.escape_value, b.escapes * sizeof(WORK));
+    }
+    c->frame_bytes = f.bytes;
+    return 0;
+}
+
+static void NAME(encode)(struct tagci_chunk *c)
+{
+    if (!tagci_value_blocked(c->value)) {
+        NAME(encode_plain)(c, c->value);
+        return;
+    }
+    int left = 1;
+    if (!c->all) {
+        left = NAME(encode_blocks)(c, 1);
+        if (left == 1 && c->bitmap)
+            memcpy(c->bitmap, c->frame + TAGCI_FRAME_HEADER, tagci_bitmap_words(c->n) * 8);
+    }
+    if (left == 1)
+        left = NAME(encode_blocks)(c, 0);
+    else if (left == 0 && c->bitmap)
+        memcpy(c->bitmap, c->frame + TAGCI_FRAME_HEADER, tagci_bitmap_words(c->n) * 8);
+    if (left < 0)
+        NAME(encode_plain)(c, TAGCI_VALUE_NATIVE);
+}
