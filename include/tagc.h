@@ -124,10 +124,12 @@ TAGC_API int TAGC_Tensor_create_c(MPI_Comm comm, const char *name, MPI_Count cou
 /* Frees the tensor and sets *tensor to TAGC_TENSOR_NULL. Local. With an operation in flight it goes when that operation
  * completes. After MPI_Finalize it does nothing but set the handle. */
 TAGC_API int TAGC_Tensor_free(TAGC_Tensor *tensor);
-/* Residual := 0, and whatever else earlier calls left behind is forgotten; settings and statistics stay. Local, but if
- * one rank resets, all must before the next operation. TAGC_ERR_BUSY with an operation in flight. */
+/* Residual := 0, and whatever else earlier calls left behind is forgotten, the call number of warm-up and schedules too;
+ * settings and statistics stay. Local, but if one rank resets, all must before the next operation. TAGC_ERR_BUSY with an
+ * operation in flight. */
 TAGC_API int TAGC_Tensor_reset(TAGC_Tensor tensor);
-/* A new info object, which the caller frees, with every setting in force as tagc_NAME = value. Local. */
+/* A new info object, which the caller frees, with every setting in force as tagc_NAME = value (a value that is longer
+ * than this MPI takes ends in "..."). Local. */
 TAGC_API int TAGC_Tensor_get_info(TAGC_Tensor tensor, MPI_Info *info_used);
 /* Euclidean norm of this rank's residual, summed in double. Local. */
 TAGC_API int TAGC_Tensor_get_norm(TAGC_Tensor tensor, double *l2);
@@ -234,7 +236,10 @@ TAGC_API int TAGC_Request_get_mpi(TAGC_Request *request, MPI_Request *mpi_reques
 /* Class of any code that a TAGC call returned: a TAGC_ERR_... constant of above, or MPI's own class. Local, any time. */
 TAGC_API int TAGC_Error_class(int errorcode, int *errorclass);
 /* Full text of any code or class: which call, which argument, which tensor. string: buffer of TAGC_MAX_ERROR_STRING
- * bytes. The texts of the last few hundred different errors are kept; older codes give the text of their class. */
+ * bytes. The texts of the last few hundred different errors are kept; after that an old code gives the text of a newer
+ * error of its class. MPI_Error_string gives the text too (Open MPI: its first 255 characters). So does MPI_Error_class the
+ * class where MPI lets a library add texts to its own classes (Open MPI); with MPICH, codes of MPI's classes are of a class
+ * that the library adds, and only TAGC_Error_class gives MPI's. */
 TAGC_API int TAGC_Error_string(int errorcode, char *string, int *resultlen);
 
 #ifdef __cplusplus

@@ -23,6 +23,7 @@ libtagc_core_la_SOURCES = \
 
 # The rest of the library
 libtagc_files = \
+    src/api/checkpoint.c \
     src/api/error.c \
     src/api/form.h \
     src/api/predefined.c \
@@ -36,6 +37,8 @@ libtagc_files = \
     src/backend/registry.c \
     src/coll/agree.c \
     src/coll/agree.h \
+    src/coll/checkpoint.c \
+    src/coll/checkpoint.h \
     src/coll/comm.c \
     src/coll/comm.h \
     src/coll/cuts.c \
@@ -44,6 +47,8 @@ libtagc_files = \
     src/coll/engine.h \
     src/coll/geometry.c \
     src/coll/geometry.h \
+    src/coll/image.c \
+    src/coll/image.h \
     src/coll/meet.c \
     src/coll/meet.h \
     src/coll/mpi.c \

@@ -140,6 +140,19 @@ void tagci_engine_wait(const struct tagci_op *op)
     }
 }
 
+void tagci_engine_clear_line(struct tagci_comm *c)
+{
+    for (int waiting = 1; waiting;) {
+        pthread_mutex_lock(&lock);
+        if (c->line)
+            sweep();
+        waiting = c->line != NULL;
+        pthread_mutex_unlock(&lock);
+        if (waiting)
+            sched_yield();
+    }
+}
+
 int tagci_engine_at_completion(struct tagci_op *op, void (*done)(struct tagci_op *op))
 {
     pthread_mutex_lock(&lock);

@@ -18,6 +18,9 @@ void tagci_engine_sweep(void);
 void tagci_engine_wait(const struct tagci_op *op);
 /* Complete, that is not in flight? */
 int tagci_engine_done(const struct tagci_op *op);
+/* Until no operation in flight has a collective to post on the communicator: a call that posts one of its own outside of
+ * the line comes after them on every rank. */
+void tagci_engine_clear_line(struct tagci_comm *c);
 /* Has `done` called, with no lock held by the caller's thread but the engine's, when the operation completes; returns 0 and
  * does nothing if it is complete already. */
 int tagci_engine_at_completion(struct tagci_op *op, void (*done)(struct tagci_op *op));

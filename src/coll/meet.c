@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "coll/engine.h"
 #include "tagc.h"
 #include "util/error.h"
 
@@ -26,6 +27,7 @@ int tagci_meet(struct tagci_comm *c, const char *call, const char *tensor, int o
         word[1 + 2 * n] = (int64_t)facts[n].hash;
         word[2 + 2 * n] = ~(int64_t)facts[n].hash;
     }
+    tagci_engine_clear_line(c);
     int code = MPI_Allreduce(MPI_IN_PLACE, word, 1 + 2 * n, MPI_INT64_T, MPI_MAX, c->private);
     if (code)
         return own ? own : code;

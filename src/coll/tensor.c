@@ -1,109 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Copyright (c) the TAGC authors
- *
- * Handles are no addresses: a handle is a place in a table and the generation of that place, which changes when a tensor
- * is freed, so that a copy of a freed handle is told from a live one without a look at freed memory. */
+ * Copyright (c) the TAGC authors */
 #include "coll/tensor.h"
 
 #include <pthread.h>
 #include <string.h>
 
-struct slot {
-    struct tagci_tensor *tensor; /* NULL: free */
-    uint32_t generation;         /* of the present tensor, or of the next one */
-    uint32_t next_free;          /* + 1; 0: none */
-};
+#include "util/handles.h"
 
-static const int index_bits = sizeof(uintptr_t) > 4 ? 32 : 18;
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct slot *slots;
-static uint32_t nslots, first_free; /* + 1 */
+static struct tagci_handles tensors = TAGCI_HANDLES_INIT;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the process's statistics */
 struct tagci_stats tagci_process_stats;
-
-static uintptr_t generation_mask(void)
-{
-    return ((uintptr_t)1 << (8 * sizeof(uintptr_t) - (size_t)index_bits)) - 1;
-}
-
-/* More places; with the lock held. */
-static int grow(void)
-{
-    uint32_t n = nslots ? nslots * 2 : 64;
-    if ((uint64_t)n > ((uint64_t)1 << (index_bits - 1)))
-        return -1;
-    struct slot *more = tagci_alloc_zero(n, sizeof *more);
-    if (!more)
-        return -1;
-    if (nslots)
-        memcpy(more, slots, nslots * sizeof *more);
-    for (uint32_t i = n; i-- > nslots;) {
-        more[i].generation = 1;
-        more[i].next_free = first_free;
-        first_free = i + 1;
-    }
-    tagci_free(slots);
-    slots = more;
-    nslots = n;
-    return 0;
-}
 
 int tagci_tensor_register(struct tagci_tensor *t)
 {
-    int bad = 0;
-    pthread_mutex_lock(&lock);
-    if (!first_free)
-        bad = grow();
-    if (!bad) {
-        uint32_t i = first_free - 1;
-        first_free = slots[i].next_free;
-        slots[i].tensor = t;
-        t->handle = (TAGC_Tensor)((uintptr_t)slots[i].generation << index_bits | (uintptr_t)(i + 1));
-    }
-    pthread_mutex_unlock(&lock);
-    return bad;
-}
-
-/* Place of a live tensor; with the lock held. */
-static struct slot *place_of(TAGC_Tensor handle)
-{
-    uintptr_t h = (uintptr_t)handle;
-    uintptr_t i = h & (((uintptr_t)1 << index_bits) - 1);
-    if (i == 0 || i > nslots)
-        return NULL;
-    struct slot *s = &slots[i - 1];
-    return s->tensor && s->generation == h >> index_bits ? s : NULL;
+    t->handle = (TAGC_Tensor)tagci_handle_make(&tensors, t);
+    return t->handle ? 0 : -1;
 }
 
 struct tagci_tensor *tagci_tensor_of(TAGC_Tensor handle)
 {
-    pthread_mutex_lock(&lock);
-    struct slot *s = place_of(handle);
-    struct tagci_tensor *t = s && !s->tensor->freed ? s->tensor : NULL;
-    pthread_mutex_unlock(&lock);
-    return t;
-}
-
-static void unregister(TAGC_Tensor handle)
-{
-    pthread_mutex_lock(&lock);
-    struct slot *s = place_of(handle);
-    if (s) {
-        s->tensor = NULL;
-        s->generation = (uint32_t)((s->generation + 1) & generation_mask());
-        s->generation += s->generation == 0;
-        s->next_free = first_free;
-        first_free = (uint32_t)(s - slots) + 1;
-    }
-    pthread_mutex_unlock(&lock);
+    struct tagci_tensor *t = tagci_handle_look(&tensors, (uintptr_t)handle);
+    return t && !t->freed ? t : NULL;
 }
 
 void tagci_tensor_destroy(struct tagci_tensor *t)
 {
     if (!t)
         return;
-    if (t->handle)
-        unregister(t->handle);
+    tagci_handle_drop(&tensors, (uintptr_t)t->handle);
     tagci_free(t->residual);
     tagci_free(t->spare);
     tagci_room_release(&t->work);
@@ -115,21 +39,9 @@ void tagci_tensor_destroy(struct tagci_tensor *t)
 
 void tagci_tensor_destroy_all(void)
 {
-    for (;;) {
-        struct tagci_tensor *t = NULL;
-        pthread_mutex_lock(&lock);
-        for (uint32_t i = 0; i < nslots && !t; i++)
-            t = slots[i].tensor;
-        pthread_mutex_unlock(&lock);
-        if (!t)
-            break;
+    for (struct tagci_tensor *t; (t = tagci_handle_any(&tensors));)
         tagci_tensor_destroy(t);
-    }
-    pthread_mutex_lock(&lock);
-    tagci_free(slots);
-    slots = NULL;
-    nslots = first_free = 0;
-    pthread_mutex_unlock(&lock);
+    tagci_handles_release(&tensors);
 }
 
 /* Under `dense` everything travels. `auto` may hold back whenever its settings ask for it. */
