@@ -229,7 +229,7 @@ int TAGC_Waitall(int n, TAGC_Request requests_[])
 
 int TAGC_Test(TAGC_Request *request, int *flag)
 {
-    struct request *r;
+    struct request *r = NULL;
     int code = flag ? find("TAGC_Test", request, &r) : tagci_error(MPI_ERR_ARG, "TAGC_Test: flag is NULL");
     if (code)
         return tagci_error_raise(MPI_COMM_NULL, code);
@@ -328,7 +328,7 @@ static void grequest_done(struct tagci_op *op)
 
 int TAGC_Request_get_mpi(TAGC_Request *request, MPI_Request *mpi_request)
 {
-    struct request *r;
+    struct request *r = NULL;
     int code = mpi_request ? find("TAGC_Request_get_mpi", request, &r)
                            : tagci_error(MPI_ERR_ARG, "TAGC_Request_get_mpi: mpi_request is NULL");
     if (!code && !r)
