@@ -99,6 +99,17 @@ LEAVES static void refuse(const char *format, ...)
     exit(2);
 }
 
+/* Rank 0 has read or written something for all: an empty text, or what went wrong. Then all leave in good order. */
+static void agree(const char *why, MPI_Comm comm)
+{
+    char text[1024];
+
+    snprintf(text, sizeof text, "%s", why);
+    MPI_Bcast(text, sizeof text, MPI_CHAR, 0, comm);
+    if (text[0] != '\0')
+        refuse("%s", text);
+}
+
 /* Aligned for vector loads, and zeroed, so that no run depends on what was there before. */
 static void *allocate(size_t count, size_t size)
 {
@@ -951,30 +962,29 @@ static void utf8_print(int code)
 
 static unsigned char *read_file(const char *path, MPI_Comm comm, size_t *length)
 {
-    unsigned char *data = NULL;
+    unsigned char *data;
+    char why[1024] = "";
     int rank;
-    uint64_t size = 0;
+    long size = 0;
     FILE *f = NULL;
 
     MPI_Comm_rank(comm, &rank);
     if (rank == 0) {
-        long end;
-
         f = fopen(path, "rb");
-        if (f == NULL)
-            die("%s: %s", path, strerror(errno));
-        if (fseek(f, 0, SEEK_END) != 0 || (end = ftell(f)) < 0 || end >= INT32_MAX)
-            die("%s: not a file of less than 2 GiB", path);
-        rewind(f);
-        size = (uint64_t)end;
+        if (f == NULL || fseek(f, 0, SEEK_END) != 0 || (size = ftell(f)) < 0 || fseek(f, 0, SEEK_SET) != 0)
+            snprintf(why, sizeof why, "%s: %s", path, strerror(errno));
+        else if (size >= INT32_MAX)
+            snprintf(why, sizeof why, "%s: not a file of less than 2 GiB", path);
     }
-    MPI_Bcast(&size, 1, MPI_UINT64_T, 0, comm);
+    agree(why, comm);
+    MPI_Bcast(&size, 1, MPI_LONG, 0, comm);
     data = allocate((size_t)size, 1);
     if (rank == 0) {
-        if (fread(data, 1, (size_t)size, f) != size)
-            die("%s: could not be read whole", path);
+        if (fread(data, 1, (size_t)size, f) != (size_t)size)
+            snprintf(why, sizeof why, "%s: could not be read whole", path);
         fclose(f);
     }
+    agree(why, comm);
     MPI_Bcast(data, (int)size, MPI_BYTE, 0, comm);
     *length = (size_t)size;
     return data;
@@ -1310,12 +1320,12 @@ static void sample(Trainer *t, const Text *text, int count, double temperature)
  * go on with another number of ranks, and goes on with the same bits with the same number.
  */
 
-enum { HEADER = 16, CHECKPOINT_VERSION = 1 };
+enum { HEADER = 16, CHECKPOINT_VERSION = 1, PATH_ROOM = 512 };
 static const int64_t checkpoint_magic = 0x54504743414754; /* "TGACGPT" */
 
-static void path_of(char *path, size_t size, const char *directory, int step, const char *what)
+static void path_of(char path[PATH_ROOM], const char *directory, int step, const char *what)
 {
-    if (snprintf(path, size, "%s/step-%d.%s", directory, step, what) >= (int)size)
+    if (snprintf(path, PATH_ROOM, "%s/step-%d.%s", directory, step, what) >= PATH_ROOM)
         die("%s: name too long", directory);
 }
 
@@ -1339,11 +1349,11 @@ static void spread(const Trainer *t, const real *whole, real *part)
 /* The step that DIR/latest names, or -1 */
 static int checkpoint_latest(const char *directory)
 {
-    char path[4096];
+    char path[PATH_ROOM];
     int step = -1;
     FILE *f;
 
-    if (snprintf(path, sizeof path, "%s/latest", directory) >= (int)sizeof path || (f = fopen(path, "r")) == NULL)
+    if (snprintf(path, sizeof path, "%s/latest", directory) >= PATH_ROOM || (f = fopen(path, "r")) == NULL)
         return -1;
     if (fscanf(f, "%d", &step) != 1)
         step = -1;
@@ -1351,119 +1361,139 @@ static int checkpoint_latest(const char *directory)
     return step;
 }
 
+/* On rank 0: parameters and both moments into one file; 0 or an errno */
+static int write_model(const Trainer *t, const Text *text, const char *path, const real *first, const real *second)
+{
+    const Model *m = &t->model;
+    const int64_t header[HEADER] = {
+        checkpoint_magic,   CHECKPOINT_VERSION, (int64_t)sizeof(real), m->L, m->H, m->C, m->T, m->V, t->step,
+        (int64_t)t->random, t->ranks,           t->tensor != NULL};
+    size_t symbols = (size_t)m->V;
+    FILE *f = fopen(path, "wb");
+    int good = f != NULL && fwrite(header, sizeof header, 1, f) == 1;
+
+    good = good && fwrite(text->symbol, sizeof *text->symbol, symbols, f) == symbols;
+    good = good && fwrite(m->w.flat, sizeof(real), m->size, f) == m->size;
+    good = good && fwrite(first, sizeof(real), m->size, f) == m->size;
+    good = good && fwrite(second, sizeof(real), m->size, f) == m->size;
+    good = good && fflush(f) == 0 && fsync(fileno(f)) == 0;
+    return (f != NULL && fclose(f) != 0) || !good ? errno : 0;
+}
+
 static void checkpoint_save(Trainer *t, const Text *text, const char *directory)
 {
     const Model *m = &t->model;
-    char path[4096], fresh[4096], latest[4096];
+    char path[PATH_ROOM], fresh[PATH_ROOM + 8], why[1024] = "";
     size_t whole = t->rank == 0 ? m->size : 0;
     real *first = allocate(whole, sizeof *first), *second = allocate(whole, sizeof *second);
-    int old = -1;
+    int old = checkpoint_latest(directory), error = 0;
 
     collect(t, t->m, first);
     collect(t, t->v, second);
+    path_of(path, directory, t->step, "model");
     if (t->rank == 0) {
-        int64_t header[HEADER] = {checkpoint_magic, CHECKPOINT_VERSION, (int64_t)sizeof(real)};
-        const int64_t rest[] = {m->L, m->H, m->C, m->T, m->V, t->step, (int64_t)t->random, t->ranks, t->tensor != NULL};
-        size_t symbols = (size_t)m->V;
-        int ok;
-        FILE *f;
-
-        memcpy(header + 3, rest, sizeof rest);
         if (mkdir(directory, 0777) != 0 && errno != EEXIST)
-            die("%s: %s", directory, strerror(errno));
-        old = checkpoint_latest(directory);
-        path_of(path, sizeof path, directory, t->step, "model");
-        f = fopen(path, "wb");
-        if (f == NULL)
-            die("%s: %s", path, strerror(errno));
-        ok = fwrite(header, sizeof header, 1, f) == 1;
-        ok &= fwrite(text->symbol, sizeof *text->symbol, symbols, f) == symbols;
-        ok &= fwrite(m->w.flat, sizeof(real), m->size, f) == m->size;
-        ok &= fwrite(first, sizeof(real), m->size, f) == m->size;
-        ok &= fwrite(second, sizeof(real), m->size, f) == m->size;
-        ok &= fflush(f) == 0 && fsync(fileno(f)) == 0;
-        if (fclose(f) != 0 || !ok)
-            die("%s: could not be written: %s", path, strerror(errno));
+            error = errno;
+        else
+            error = write_model(t, text, path, first, second);
+        if (error != 0)
+            snprintf(why, sizeof why, "%s: %s", path, strerror(error));
     }
-    MPI_Barrier(t->comm); /* the directory must be there */
+    agree(why, t->comm);
     for (int i = 0; t->tensor != NULL && i < m->params; i++) {
-        path_of(path, sizeof path, directory, t->step, m->param[i].name);
+        path_of(path, directory, t->step, m->param[i].name);
         TAGC_Tensor_save(t->tensor[i], path);
     }
     MPI_Barrier(t->comm);
     if (t->rank == 0) {
         FILE *f;
 
-        snprintf(latest, sizeof latest, "%s/latest", directory);
-        snprintf(fresh, sizeof fresh, "%s/latest.new", directory);
+        snprintf(path, sizeof path, "%s/latest", directory);
+        snprintf(fresh, sizeof fresh, "%s.new", path);
         f = fopen(fresh, "w");
-        if (f == NULL || fprintf(f, "%d\n", t->step) < 0 || fclose(f) != 0 || rename(fresh, latest) != 0)
-            die("%s: %s", latest, strerror(errno));
-        if (old >= 0 && old != t->step) {
-            path_of(path, sizeof path, directory, old, "model");
+        if (f == NULL || fprintf(f, "%d\n", t->step) < 0 || fclose(f) != 0 || rename(fresh, path) != 0)
+            snprintf(why, sizeof why, "%s: %s", path, strerror(errno));
+    }
+    agree(why, t->comm);
+    if (t->rank == 0 && old >= 0 && old != t->step) {
+        path_of(path, directory, old, "model");
+        unlink(path);
+        for (int i = 0; i < m->params; i++) {
+            path_of(path, directory, old, m->param[i].name);
             unlink(path);
-            for (int i = 0; i < m->params; i++) {
-                path_of(path, sizeof path, directory, old, m->param[i].name);
-                unlink(path);
-            }
         }
     }
     free(first);
     free(second);
 }
 
-static void check_header(const Trainer *t, const int64_t *h, const char *path)
+/* What keeps this program from using a checkpoint, or nothing */
+static void check_header(const Trainer *t, const int64_t *h, const char *path, char *why, size_t size)
 {
     static const char *const shape[] = {"depth", "heads", "width", "context", "vocabulary"};
-    const int64_t have[] = {t->model.L, t->model.H, t->model.C, t->model.T, t->model.V};
+    const int have[] = {t->model.L, t->model.H, t->model.C, t->model.T, t->model.V};
 
     if (h[0] != checkpoint_magic)
-        die("%s is not a checkpoint of this program, or comes from a machine of the other byte order", path);
-    if (h[1] != CHECKPOINT_VERSION)
-        die("%s has checkpoint version %d, this program reads version %d", path, (int)h[1], CHECKPOINT_VERSION);
-    if (h[2] != (int64_t)sizeof(real))
-        die("%s holds values of %d bytes, this program computes with %d (see TRAIN_DOUBLE)", path, (int)h[2],
-            (int)sizeof(real));
-    for (int i = 0; i < 5; i++)
+        snprintf(why, size, "%s is not a checkpoint of this program, or of a machine of the other byte order", path);
+    else if (h[1] != CHECKPOINT_VERSION)
+        snprintf(why, size, "%s has checkpoint version %d, this program reads version %d", path, (int)h[1],
+                 CHECKPOINT_VERSION);
+    else if (h[2] != (int64_t)sizeof(real))
+        snprintf(why, size, "%s holds values of %d bytes, this program computes with %d (see TRAIN_DOUBLE)", path,
+                 (int)h[2], (int)sizeof(real));
+    for (int i = 0; i < 5 && why[0] == '\0'; i++)
         if (h[3 + i] != have[i])
-            die("%s was made with %s %d, not %d: give the options and the text of the first run again", path, shape[i],
-                (int)h[3 + i], (int)have[i]);
+            snprintf(why, size, "%s was made with %s %d, not %d: give the options and the text of the first run again",
+                     path, shape[i], (int)h[3 + i], have[i]);
+}
+
+/* On rank 0: the reverse of write_model */
+static void read_model(Trainer *t, const Text *text, const char *path, int64_t header[HEADER], real *first,
+                       real *second, char *why, size_t size)
+{
+    Model *m = &t->model;
+    size_t symbols = (size_t)m->V;
+    int *symbol = allocate(symbols, sizeof *symbol), good;
+    FILE *f = fopen(path, "rb");
+
+    if (f == NULL) {
+        snprintf(why, size, "%s: %s", path, strerror(errno));
+        free(symbol);
+        return;
+    }
+    good = fread(header, HEADER * sizeof *header, 1, f) == 1;
+    if (good)
+        check_header(t, header, path, why, size);
+    if (why[0] == '\0') {
+        good = good && fread(symbol, sizeof *symbol, symbols, f) == symbols;
+        if (good && memcmp(symbol, text->symbol, symbols * sizeof *symbol) != 0)
+            snprintf(why, size, "%s was made with another vocabulary: give the text of the first run again", path);
+        good = good && fread(m->w.flat, sizeof(real), m->size, f) == m->size;
+        good = good && fread(first, sizeof(real), m->size, f) == m->size;
+        good = good && fread(second, sizeof(real), m->size, f) == m->size;
+        if (!good)
+            snprintf(why, size, "%s is cut short", path);
+    }
+    fclose(f);
+    free(symbol);
 }
 
 static void checkpoint_load(Trainer *t, const Text *text, const char *directory)
 {
     Model *m = &t->model;
-    char path[4096];
+    char path[PATH_ROOM], why[1024] = "";
     size_t whole = t->rank == 0 ? m->size : 0;
     real *first = allocate(whole, sizeof *first), *second = allocate(whole, sizeof *second);
     int64_t header[HEADER] = {0};
 
-    if (t->rank == 0) {
-        int step = checkpoint_latest(directory), *symbol = allocate((size_t)m->V, sizeof *symbol);
-        size_t symbols = (size_t)m->V;
-        int ok;
-        FILE *f;
-
-        if (step < 0)
-            die("%s/latest: not there; --resume wants the directory of an earlier --checkpoint", directory);
-        path_of(path, sizeof path, directory, step, "model");
-        f = fopen(path, "rb");
-        if (f == NULL)
-            die("%s: %s", path, strerror(errno));
-        ok = fread(header, sizeof header, 1, f) == 1;
-        if (ok)
-            check_header(t, header, path);
-        ok = ok && fread(symbol, sizeof *symbol, symbols, f) == symbols;
-        if (ok && memcmp(symbol, text->symbol, symbols * sizeof *symbol) != 0)
-            die("%s was made with another vocabulary: give the text of the first run again", path);
-        ok = ok && fread(m->w.flat, sizeof(real), m->size, f) == m->size;
-        ok = ok && fread(first, sizeof(real), m->size, f) == m->size;
-        ok = ok && fread(second, sizeof(real), m->size, f) == m->size;
-        if (!ok)
-            die("%s is cut short", path);
-        fclose(f);
-        free(symbol);
+    if (t->rank == 0 && checkpoint_latest(directory) < 0) {
+        snprintf(why, sizeof why, "%s/latest: not there; --resume wants the directory of an earlier --checkpoint",
+                 directory);
+    } else if (t->rank == 0) {
+        path_of(path, directory, checkpoint_latest(directory), "model");
+        read_model(t, text, path, header, first, second, why, sizeof why);
     }
+    agree(why, t->comm);
     MPI_Bcast(header, HEADER, MPI_INT64_T, 0, t->comm);
     t->step = (int)header[8];
     t->random = (uint64_t)header[9];
@@ -1472,7 +1502,7 @@ static void checkpoint_load(Trainer *t, const Text *text, const char *directory)
     spread(t, first, t->m);
     spread(t, second, t->v);
     for (int i = 0; t->tensor != NULL && header[11] && i < m->params; i++) {
-        path_of(path, sizeof path, directory, t->step, m->param[i].name);
+        path_of(path, directory, t->step, m->param[i].name);
         TAGC_Tensor_load(t->tensor[i], path);
     }
     free(first);
