@@ -3,16 +3,35 @@
 
 dist_man_MANS = \
     doc/man/man3/TAGC_Allreduce.3 \
+    doc/man/man3/TAGC_Allreduce_c.3 \
+    doc/man/man3/TAGC_Allreduce_init.3 \
+    doc/man/man3/TAGC_Allreduce_init_c.3 \
     doc/man/man3/TAGC_Error_class.3 \
     doc/man/man3/TAGC_Error_string.3 \
     doc/man/man3/TAGC_Get_library_version.3 \
     doc/man/man3/TAGC_Get_stat.3 \
     doc/man/man3/TAGC_Get_version.3 \
+    doc/man/man3/TAGC_Iallreduce.3 \
+    doc/man/man3/TAGC_Iallreduce_c.3 \
+    doc/man/man3/TAGC_Ireduce_scatter.3 \
+    doc/man/man3/TAGC_Ireduce_scatter_block.3 \
+    doc/man/man3/TAGC_Ireduce_scatter_block_c.3 \
+    doc/man/man3/TAGC_Ireduce_scatter_c.3 \
     doc/man/man3/TAGC_Predefined_avg.3 \
     doc/man/man3/TAGC_Predefined_bfloat16.3 \
     doc/man/man3/TAGC_Predefined_float16.3 \
     doc/man/man3/TAGC_Reduce_scatter.3 \
     doc/man/man3/TAGC_Reduce_scatter_block.3 \
+    doc/man/man3/TAGC_Reduce_scatter_block_c.3 \
+    doc/man/man3/TAGC_Reduce_scatter_block_init.3 \
+    doc/man/man3/TAGC_Reduce_scatter_block_init_c.3 \
+    doc/man/man3/TAGC_Reduce_scatter_c.3 \
+    doc/man/man3/TAGC_Reduce_scatter_init.3 \
+    doc/man/man3/TAGC_Reduce_scatter_init_c.3 \
+    doc/man/man3/TAGC_Request_free.3 \
+    doc/man/man3/TAGC_Request_get_mpi.3 \
+    doc/man/man3/TAGC_Start.3 \
+    doc/man/man3/TAGC_Startall.3 \
     doc/man/man3/TAGC_Tensor_create.3 \
     doc/man/man3/TAGC_Tensor_create_c.3 \
     doc/man/man3/TAGC_Tensor_free.3 \
@@ -24,6 +43,10 @@ dist_man_MANS = \
     doc/man/man3/TAGC_Tensor_reset.3 \
     doc/man/man3/TAGC_Tensor_save.3 \
     doc/man/man3/TAGC_Tensor_unpack.3 \
+    doc/man/man3/TAGC_Test.3 \
+    doc/man/man3/TAGC_Testall.3 \
+    doc/man/man3/TAGC_Wait.3 \
+    doc/man/man3/TAGC_Waitall.3 \
     doc/man/man7/tagc.7 \
     doc/man/man7/tagc_env.7
 

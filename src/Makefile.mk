@@ -11,6 +11,8 @@ libtagc_core_la_SOURCES = \
     src/core/frame.h \
     src/core/half.h \
     src/core/hash.h \
+    src/core/lossless_huffman.c \
+    src/core/lossless_huffman.h \
     src/core/sketch.c \
     src/core/sketch.h \
     src/core/type.c \

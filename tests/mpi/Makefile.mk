@@ -5,7 +5,8 @@
 # runs. MPI tests link against the inside of the library like unit tests; what is exported is tested in tests/abi and
 # tests/install.
 
-mpi_tests =
+mpi_tests = \
+    tests/mpi/reduce
 
 # What they share
 check_LTLIBRARIES += tests/mpi/libcommon.la

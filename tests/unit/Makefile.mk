@@ -4,8 +4,10 @@
 # A unit test is one file, tests/unit/test_NAME.c, and one line here. It links against the inside of the library.
 
 unit_tests = \
+    tests/unit/test_error \
     tests/unit/test_kernels \
     tests/unit/test_layers \
+    tests/unit/test_mem \
     tests/unit/test_settings \
     tests/unit/test_sketch
 # What they share
