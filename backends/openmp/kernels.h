@@ -12,7 +12,6 @@
 
 struct tagcb_kernels {
     const char *name;
-    int (*usable)(void); /* does this processor have the instructions? */
     void (*sparsify)(struct tagci_chunk *chunk);
     void (*encode)(struct tagci_chunk *chunk);
     /* Words [from, to) of the chunk only; both are multiples of 16, or the end. */

@@ -4,5 +4,4 @@
  * The kernels in plain C. */
 #define VARIANT(x) x##_portable
 #define VARIANT_NAME "portable"
-#define VARIANT_USABLE 1
 #include "backends/openmp/template.h"

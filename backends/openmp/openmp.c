@@ -5,10 +5,6 @@
  * threads: each writes its own elements, and sums are taken in the order given. */
 #include "backends/openmp/openmp.h"
 
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #ifdef _OPENMP
@@ -17,45 +13,6 @@
 
 #include "core/bitmap.h"
 #include "util/log.h"
-
-static const struct tagcb_kernels *const variants[] = {
-#ifdef HAVE_AVX512
-    &tagcb_kernels_avx512,
-#endif
-#ifdef HAVE_AVX2
-    &tagcb_kernels_avx2,
-#endif
-    &tagcb_kernels_portable, NULL};
-
-static _Atomic(const struct tagcb_kernels *) chosen;
-
-const struct tagcb_kernels *tagcb_openmp_variant(int i)
-{
-    return variants[i];
-}
-
-int tagcb_openmp_use(const char *variant)
-{
-    for (int i = 0; variants[i]; i++) {
-        if (variant && strcmp(variant, variants[i]->name))
-            continue;
-        if (!variants[i]->usable())
-            continue;
-        atomic_store(&chosen, variants[i]);
-        return 0;
-    }
-    return -1;
-}
-
-const struct tagcb_kernels *tagcb_kernels_now(void)
-{
-    const struct tagcb_kernels *k = atomic_load_explicit(&chosen, memory_order_acquire);
-    if (!k) {
-        tagcb_openmp_use(NULL);
-        k = atomic_load(&chosen);
-    }
-    return k;
-}
 
 /* Processors that this process may use: threads beyond them would only take turns. */
 static int most_threads(void)

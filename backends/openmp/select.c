@@ -233,7 +233,7 @@ static void guess(const struct data *d, size_t k, struct bracket *b)
     const struct tagcb_kernels *kernels = tagcb_kernels_now();
     size_t runs = d->n / (64 * SAMPLE_RUN), size = tagci_type_size(d->type), got = 0, unused = 0, greater, equal;
     size_t most = b->room / (2 * SAMPLE_RUN) < 8192 ? b->room / (2 * SAMPLE_RUN) : 8192;
-    uint64_t random = 1;
+    uint64_t random = 1, top = d->width == 8 ? INT64_MAX : INT32_MAX;
     runs = runs < most ? runs : most;
     if (runs < 64)
         return;
@@ -241,13 +241,12 @@ static void guess(const struct data *d, size_t k, struct bracket *b)
     for (size_t i = 0; i < runs; i++) {
         random = random * 6364136223846793005u + 1442695040888963407u;
         size_t where = i * stride + (size_t)(random >> 33) % (stride - SAMPLE_RUN + 1);
-        got += kernels->collect(d->type, at(d->in, where, size), at(d->residual, where, d->width), SAMPLE_RUN, 0,
-                                UINT64_MAX, b->keys + got * d->width, &unused, &unused);
+        got += kernels->collect(d->type, at(d->in, where, size), at(d->residual, where, d->width), SAMPLE_RUN, 0, top,
+                                b->keys + got * d->width, &unused, &unused);
     }
     double p = (double)k / (double)d->n, middle = p * (double)got;
     double margin = 6.5 * sqrt((double)got * p * (1 - p)) + 4;
     size_t upper = middle - margin < 1 ? 0 : (size_t)(middle - margin), lower = (size_t)(middle + margin);
-    uint64_t top = d->width == 8 ? UINT64_MAX >> 1 : UINT32_MAX >> 1;
     unsigned char *copy = b->keys + got * d->width;
     memcpy(copy, b->keys, got * d->width);
     if (lower < got) {

@@ -4,7 +4,6 @@
  * One source of all kernels. A file per instruction set includes it, having defined
  *   VARIANT(x)       name of the exported table
  *   VARIANT_NAME     text
- *   VARIANT_USABLE   expression: can this processor run it?
  *   LANES_HEADER     vector primitives, or nothing: then every word takes the plain path, which says what a kernel does
  * Compiled with contraction off. */
 #include <stdint.h>
@@ -21,6 +20,10 @@
 typedef float loose_f32 __attribute__((aligned(1), may_alias));
 typedef double loose_f64 __attribute__((aligned(1), may_alias));
 typedef uint16_t loose_u16 __attribute__((aligned(1), may_alias));
+
+#ifdef LANES_HEADER
+#include LANES_HEADER
+#endif
 
 /* Where a pass stands among the runs of its chunk. */
 struct cursor {
@@ -189,14 +192,8 @@ static void unpack(const uint64_t *whole, size_t nbits, size_t entries, const vo
         unpack_f32(whole, nbits, entries, packed, out);
 }
 
-static int usable(void)
-{
-    return VARIANT_USABLE;
-}
-
 const struct tagcb_kernels VARIANT(tagcb_kernels) = {
     .name = VARIANT_NAME,
-    .usable = usable,
     .sparsify = sparsify,
     .encode = encode,
     .decode = decode,

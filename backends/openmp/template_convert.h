@@ -5,7 +5,13 @@
 
 static void NAME(gather_input)(enum tagci_type type, const void *in, const void *residual, size_t n, void *out)
 {
-    NAME(add_input)(type, in, residual, 0, n, out);
+    size_t i = 0;
+#if defined LANES_HEADER && !WIDE
+    if (type == TAGCI_F16) /* compilers do not find the instruction by themselves */
+        for (; i + LANES_f32 <= n; i += LANES_f32)
+            v_store_f32((float *)out + i, v_input_f32(TAGCI_F16, in, residual, i));
+#endif
+    NAME(add_input)(type, in, residual, i, n - i, (WORK *)out + i);
 }
 
 #if WIDE
@@ -24,7 +30,15 @@ static void NAME(finish)(enum tagci_type type, const void *sum, size_t n, double
 INLINE void finish_of(enum tagci_type type, int division, const float *s, size_t n, float divide, int plus_zero,
                       void *out)
 {
-    for (size_t i = 0; i < n; i++) {
+    size_t i = 0;
+#ifdef LANES_HEADER
+    if (type == TAGCI_F16)
+        for (; i + LANES_f32 <= n; i += LANES_f32) {
+            vec_f32 v = v_load_f32(TAGCI_F32, s, i);
+            h_finish_f32((uint16_t *)out + i, division ? v_divide_f32(v, divide) : v, plus_zero);
+        }
+#endif
+    for (; i < n; i++) {
         float x = division ? s[i] / divide : s[i];
         if (type == TAGCI_F32) {
             x = plus_zero ? x + 0.0f : x;

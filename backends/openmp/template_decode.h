@@ -25,7 +25,12 @@ static void NAME(unpack_values)(const struct tagci_frame *f, size_t from, size_t
             out[i] = tagci_bf16_to_f32(h[i]);
     } else if (form == TAGCI_VALUE_FLOAT16) {
         const loose_u16 *h = (const loose_u16 *)f->codes + from;
-        for (size_t i = 0; i < m; i++)
+        size_t i = 0;
+#if defined LANES_HEADER && !WIDE
+        for (; i + LANES_f32 <= m; i += LANES_f32)
+            v_store_f32(out + i, v_load_f32(TAGCI_F16, h, i));
+#endif
+        for (; i < m; i++)
             out[i] = tagci_f16_to_f32(h[i]);
     } else {
         size_t bytes = tagci_block_bytes(form, TAGCI_VALUE_BLOCK);

@@ -21,7 +21,21 @@ INLINE size_t NAME(plain_place)(int set, WORK *dst, size_t m, uint64_t bits, con
 /* The same for a whole word; src may be read up to TAGCB_SLACK values past what is used. */
 INLINE size_t NAME(place)(int set, WORK *dst, uint64_t bits, const LOOSE *src)
 {
+#ifdef LANES_HEADER
+    const unsigned lanes = (unsigned)NAME(LANES), full = (1u << lanes) - 1;
+    const LOOSE *next = src;
+    for (unsigned q = 0; q < 64; q += lanes) {
+        unsigned b = (unsigned)(bits >> q) & full;
+        if (set)
+            NAME(v_place_set)(dst + q, b, next);
+        else
+            NAME(v_place_add)(dst + q, b, next);
+        next += __builtin_popcount(b);
+    }
+    return (size_t)(next - src);
+#else
     return NAME(plain_place)(set, dst, 64, bits, src);
+#endif
 }
 
 /* Reading past the values that are used must stay inside what there is: `left` values from src on. */

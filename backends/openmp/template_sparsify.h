@@ -55,6 +55,9 @@ static uint64_t NAME(chosen)(struct pass *p, const WORK *v, size_t m)
         size_t stop = at->left < m - j ? j + at->left : m, begin = j;
         if (at->left == 0) /* runs that do not cover the chunk */
             return kept;
+        if (at->ties == 0)
+            for (; j < stop; j++)
+                kept |= (uint64_t)((BITS(v[j]) & KEY_MASK) > (KEY)at->key) << j;
         for (; j < stop; j++) {
             KEY key = BITS(v[j]) & KEY_MASK;
             uint64_t tie = key == at->key && at->ties > 0;
@@ -91,12 +94,13 @@ INLINE WORK NAME(emit)(enum tagci_value form, WORK v, void *out, size_t at)
 INLINE size_t NAME(plain_word_of)(enum tagci_value form, const WORK *v, size_t m, uint64_t kept, void *out, WORK *rest)
 {
     size_t at = 0;
-    for (size_t j = 0; j < m; j++) {
-        WORK stays = v[j];
-        if (kept >> j & 1)
-            stays = NAME(emit)(form, v[j], out, at++);
+    for (size_t j = 0; rest && j < m; j++)
+        rest[j] = v[j] + 0; /* -0 becomes +0 */
+    for (; kept; kept &= kept - 1) {
+        int j = __builtin_ctzll(kept);
+        WORK stays = NAME(emit)(form, v[j], out, at++);
         if (rest)
-            rest[j] = stays + 0; /* -0 becomes +0 */
+            rest[j] = stays + 0;
     }
     return at;
 }
@@ -114,6 +118,117 @@ static size_t NAME(plain_word)(struct pass *p, size_t i, size_t m, uint64_t *bit
     return NAME(plain_word_of)(TAGCI_VALUE_FLOAT16, v, m, kept, out, rest);
 }
 
+#ifdef LANES_HEADER
+#define LANES ((int)NAME(LANES))
+
+INLINE NAME(vec) NAME(v_input)(enum tagci_type type, const void *in, const WORK *residual, size_t i)
+{
+    NAME(vec) v = NAME(v_load)(type, in, i);
+    return residual ? NAME(v_add)(v, NAME(v_load)(WIDE ? TAGCI_F64 : TAGCI_F32, residual, i)) : v;
+}
+
+/* Whole words from the one at element i on, all under one cut: keys above `over` are kept. Stops before a word in which
+ * a key equals `tie`, or is above `limit` and so wants the plain path. Returns the number of words done. */
+INLINE size_t NAME(fast_of)(const enum tagci_type type, const enum tagci_value form, const struct pass *p, size_t i,
+                            size_t words, KEY over, KEY tie, unsigned char *bits, char *out, size_t *kept)
+{
+    const KEY limit = form == TAGCI_VALUE_NATIVE     ? (KEY)KEY_INF
+                      : form == TAGCI_VALUE_BFLOAT16 ? (KEY)0x7f7f7fff
+                                                     : (KEY)0x477fefff; /* the last one that does not round to Inf */
+    const size_t width = form == TAGCI_VALUE_NATIVE ? sizeof(WORK) : 2;
+    const NAME(keys) cut = NAME(k_set)(over), ties = NAME(k_set)(tie), limits = NAME(k_set)(limit);
+    const void *in = p->in;
+    const WORK *residual = p->residual;
+    WORK *rest = p->residual_out;
+    char *to = out;
+    size_t w = 0;
+    for (; w < words; w++, i += 64) {
+        NAME(mask) odd = NAME(m_none)();
+        uint64_t word = 0;
+        char *at = to;
+        for (int q = 0; q < 64; q += LANES) {
+            NAME(vec) v = NAME(v_input)(type, in, residual, i + (size_t)q), left;
+            NAME(keys) key = NAME(k_of)(v);
+            NAME(mask) keep = NAME(k_greater)(key, cut);
+            unsigned b = NAME(m_bits)(keep);
+            odd = NAME(m_or)(odd, NAME(m_or)(NAME(k_greater)(key, limits), NAME(k_equal)(key, ties)));
+            word |= (uint64_t)b << q;
+            if (form == TAGCI_VALUE_NATIVE) {
+                NAME(v_store)((WORK *)at, NAME(v_compress)(v, b));
+                left = NAME(v_drop)(v, keep);
+            } else {
+#if !WIDE
+                vec_f32 sent;
+                if (form == TAGCI_VALUE_BFLOAT16)
+                    h_pack_f32((uint16_t *)at, v_bf16_f32(v, &sent), b);
+                else
+                    h_pack_f32((uint16_t *)at, v_f16_f32(v, &sent), b);
+                left = v_sub_f32(v, v_keep_f32(sent, keep));
+#else
+                left = v;
+#endif
+            }
+            if (rest)
+                NAME(v_store)(rest + i + q, NAME(v_add)(left, NAME(v_zero)()));
+            at += (size_t)__builtin_popcount(b) * width;
+        }
+        if (NAME(m_bits)(odd))
+            break;
+        if (bits)
+            tagci_bitmap_put(bits, w, word);
+        to = at;
+    }
+    *kept = (size_t)(to - out) / width;
+    return w;
+}
+
+/* One instance for each type and form. */
+static size_t NAME(fast)(const struct pass *p, size_t i, size_t words, KEY over, KEY tie, unsigned char *bits,
+                         char *out, size_t *kept)
+{
+#if WIDE
+    if (p->form == TAGCI_VALUE_NATIVE)
+        return NAME(fast_of)(TAGCI_F64, TAGCI_VALUE_NATIVE, p, i, words, over, tie, bits, out, kept);
+    *kept = 0;
+    return 0; /* two roundings at once: the plain path */
+#else
+#define CASE(t, f)                                                                                                     \
+    if (p->type == (t) && p->form == (f))                                                                              \
+        return fast_of_f32(t, f, p, i, words, over, tie, bits, out, kept);
+    CASE(TAGCI_F32, TAGCI_VALUE_NATIVE)
+    CASE(TAGCI_F32, TAGCI_VALUE_BFLOAT16)
+    CASE(TAGCI_F32, TAGCI_VALUE_FLOAT16)
+    CASE(TAGCI_F16, TAGCI_VALUE_NATIVE)
+    CASE(TAGCI_F16, TAGCI_VALUE_BFLOAT16)
+    CASE(TAGCI_F16, TAGCI_VALUE_FLOAT16)
+    CASE(TAGCI_BF16, TAGCI_VALUE_NATIVE)
+    CASE(TAGCI_BF16, TAGCI_VALUE_BFLOAT16)
+    CASE(TAGCI_BF16, TAGCI_VALUE_FLOAT16)
+#undef CASE
+    *kept = 0;
+    return 0;
+#endif
+}
+
+/* As many whole words as there are before a run ends, as far as they want nothing special. */
+static size_t NAME(fast_words)(struct pass *p, size_t i, size_t words, unsigned char *bits, char *out, size_t *kept)
+{
+    struct cursor *at = &p->at;
+    KEY over = (KEY)-1, tie = (KEY)-1; /* comparisons are signed: everything is above, nothing is equal */
+    if (!p->all) {
+        cursor_step(at, KEY_INF);
+        words = smaller(words, at->left / 64);
+        over = (KEY)(at->ties == UINT64_MAX ? at->key - 1 : at->key);
+        if (at->ties > 0 && at->ties < UINT64_MAX)
+            tie = (KEY)at->key;
+    }
+    words = words ? NAME(fast)(p, i, words, over, tie, bits, out, kept) : 0;
+    if (!p->all)
+        at->left -= words * 64;
+    return words;
+}
+#endif
+
 /* Words [from, to) of the chunk. bits: where word `from` goes, or NULL; out: where the first kept value goes. Returns how
  * many are kept. Passes over one chunk go through it from its beginning to its end. */
 static size_t NAME(pass)(struct pass *p, size_t from, size_t to, unsigned char *bits, void *out)
@@ -121,19 +236,62 @@ static size_t NAME(pass)(struct pass *p, size_t from, size_t to, unsigned char *
     size_t width = p->form == TAGCI_VALUE_NATIVE ? sizeof(WORK) : 2, kept = 0;
     for (size_t w = from; w < to; w++) {
         uint64_t word;
-        kept += NAME(plain_word)(p, w * 64, smaller(64, p->n - w * 64), &word, (char *)out + kept * width);
+        char *next = (char *)out + kept * width;
+#ifdef LANES_HEADER
+        size_t some = 0, whole = smaller(to, p->n / 64);
+        if (w < whole) {
+            w += NAME(fast_words)(p, w * 64, whole - w, bits ? bits + (w - from) * 8 : NULL, next, &some);
+            kept += some;
+            next += some * width;
+            if (w >= to)
+                break;
+        }
+#endif
+        kept += NAME(plain_word)(p, w * 64, smaller(64, p->n - w * 64), &word, next);
         if (bits)
             tagci_bitmap_put(bits, w - from, word);
     }
     return kept;
 }
 
+#ifdef LANES_HEADER
+/* The whole words of collect. */
+INLINE size_t NAME(fast_collect)(const enum tagci_type type, const void *in, const WORK *residual, size_t n, KEY lo,
+                                 KEY hi, KEY *out, size_t *above, size_t *zeros)
+{
+    const NAME(keys) low = NAME(k_set)(lo - 1), high = NAME(k_set)(hi), zero = NAME(k_set)(0);
+    NAME(count) over = NAME(c_none)(), none = NAME(c_none)();
+    KEY *at = out;
+    for (size_t i = 0; i < n / 64 * 64; i += (size_t)LANES) {
+        NAME(keys) key = NAME(k_of)(NAME(v_input)(type, in, residual, i));
+        NAME(mask) higher = NAME(k_greater)(key, high);
+        unsigned b = NAME(m_bits)(NAME(m_less)(NAME(k_greater)(key, low), higher));
+        over = NAME(c_add)(over, higher);
+        none = NAME(c_add)(none, NAME(k_equal)(key, zero));
+        NAME(k_pack)(at, key, b);
+        at += __builtin_popcount(b);
+    }
+    *above += NAME(c_sum)(over);
+    *zeros += NAME(c_sum)(none);
+    return (size_t)(at - out);
+}
+#endif
+
 static size_t NAME(collect)(enum tagci_type type, const void *in, const void *residual, size_t n, uint64_t lo,
                             uint64_t hi, void *keys, size_t *above, size_t *zeros)
 {
     KEY *out = keys, low = (KEY)lo, high = (KEY)hi;
-    size_t got = 0;
-    for (size_t i = 0; i < n; i += 64) {
+    size_t got = 0, i = 0;
+#ifdef LANES_HEADER
+    if (type == TAGCI_F16)
+        got = NAME(fast_collect)(TAGCI_F16, in, residual, n, low, high, out, above, zeros);
+    else if (type == TAGCI_BF16)
+        got = NAME(fast_collect)(TAGCI_BF16, in, residual, n, low, high, out, above, zeros);
+    else
+        got = NAME(fast_collect)(WIDE ? TAGCI_F64 : TAGCI_F32, in, residual, n, low, high, out, above, zeros);
+    i = n / 64 * 64;
+#endif
+    for (; i < n; i += 64) {
         size_t m = smaller(64, n - i), over = 0, none = 0;
         WORK v[64];
         NAME(add_input)(type, in, residual, i, m, v);
@@ -162,3 +320,7 @@ static size_t NAME(count_key)(enum tagci_type type, const void *in, const void *
     }
     return count;
 }
+
+#ifdef LANES_HEADER
+#undef LANES
+#endif
