@@ -55,8 +55,8 @@ static inline float tagci_bf16_to_f32(uint16_t h)
 static inline float tagci_f16_to_f32(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 31, mantissa = h & 0x3ff;
-    if (exponent == 31)
-        return tagci_f32_of(sign | 0x7f800000u | mantissa << 13);
+    if (exponent == 31) /* a NaN becomes quiet, as in a processor's own conversion */
+        return tagci_f32_of(sign | 0x7f800000u | mantissa << 13 | (mantissa ? 0x400000u : 0));
     if (exponent == 0) {
         float magnitude = (float)mantissa * 0x1p-24f; /* exact */
         return sign ? -magnitude : magnitude;
