@@ -6,10 +6,12 @@
 
 #include "tagc.h"
 
+/* No communicator, and nobody to tell but the caller: the code is returned, no handler is called. */
+
 int TAGC_Error_class(int errorcode, int *errorclass)
 {
     if (!errorclass)
-        return tagci_error_raise(MPI_COMM_NULL, tagci_error(MPI_ERR_ARG, "TAGC_Error_class: errorclass is NULL"));
+        return tagci_error(MPI_ERR_ARG, "TAGC_Error_class: errorclass is NULL");
     *errorclass = tagci_error_class(errorcode);
     return MPI_SUCCESS;
 }
@@ -17,8 +19,7 @@ int TAGC_Error_class(int errorcode, int *errorclass)
 int TAGC_Error_string(int errorcode, char *string, int *resultlen)
 {
     if (!string || !resultlen)
-        return tagci_error_raise(
-            MPI_COMM_NULL, tagci_error(MPI_ERR_ARG, "TAGC_Error_string: %s is NULL", string ? "resultlen" : "string"));
+        return tagci_error(MPI_ERR_ARG, "TAGC_Error_string: %s is NULL", string ? "resultlen" : "string");
     tagci_error_text(errorcode, string);
     *resultlen = (int)strlen(string);
     return MPI_SUCCESS;

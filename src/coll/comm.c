@@ -15,7 +15,7 @@
 #include "util/mem.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int started;
+static int started; /* 1: yes; 2: over, MPI_Finalize has begun */
 static int comm_key = MPI_KEYVAL_INVALID;
 static struct tagci_comm *all_comms;
 static void (*at_finalize[8])(void);
@@ -74,6 +74,7 @@ static int comm_deleted(MPI_Comm comm, int key, void *value, void *extra)
 static int finalizing(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm, (void)key, (void)value, (void)extra;
+    __atomic_store_n(&started, 2, __ATOMIC_RELEASE);
     for (int i = n_at_finalize; i-- > 0;)
         at_finalize[i]();
     /* What the user's communicators still hold goes when MPI deletes their attributes; MPI does not promise to do that
@@ -121,8 +122,9 @@ static void warn_about_launch(void)
 
 int tagci_start_library(void)
 {
-    if (__atomic_load_n(&started, __ATOMIC_ACQUIRE))
-        return MPI_SUCCESS;
+    int state = __atomic_load_n(&started, __ATOMIC_ACQUIRE);
+    if (state)
+        return state == 1 ? MPI_SUCCESS : MPI_ERR_OTHER;
     if (!tagci_mpi_usable())
         return MPI_ERR_OTHER;
     pthread_mutex_lock(&lock);
@@ -226,7 +228,7 @@ int tagci_comm_get(const char *call, MPI_Comm comm, struct tagci_comm **state)
     if (inter)
         return tagci_error(MPI_ERR_COMM, "%s: comm is an inter-communicator", call);
 
-    struct tagci_comm *c;
+    struct tagci_comm *c = NULL;
     if ((code = make(call, comm, &c)))
         return code;
     c->setup_error = meet(call, c);

@@ -253,6 +253,15 @@ static void given_built_in_rule_expect_lowest_rank(void **state)
     assert_int_equal(with("h.0.mlp.c_fc.weight", mixed), TAGCI_SETTING_OK);
     assert_int_equal(s.algorithm, TAGCI_ALGORITHM_AUTO);
     assert_true(s.sparsity.share[0] == 0.9);
+    /* Values for what the built-in set lets be. */
+    const char *level[] = {"tagc_layers", "transformer:sparsity=0.95,algorithm=direct", "tagc_sparsity", "0.9", NULL};
+    assert_int_equal(with("h.0.mlp.c_fc.weight", level), TAGCI_SETTING_OK);
+    assert_int_equal(s.algorithm, TAGCI_ALGORITHM_DIRECT);
+    assert_true(s.sparsity.share[0] == 0.95);
+    assert_int_equal(s.source[TAGCI_SET_SPARSITY], TAGCI_FROM_LAYERS);
+    assert_int_equal(with("h.0.attn.c_attn.weight", level), TAGCI_SETTING_OK);
+    assert_int_equal(s.algorithm, TAGCI_ALGORITHM_DENSE);
+    assert_int_equal(s.source[TAGCI_SET_ALGORITHM], TAGCI_FROM_TRANSFORMER);
 }
 
 static void given_unknown_names_expect_errors(void **state)
@@ -271,6 +280,7 @@ static void given_unknown_names_expect_errors(void **state)
         {"*mlp*:0.5,sparsity=0.5", "is not name=value"},
         {"none;*mlp*:sparsity=0.5", "is no rule"},
         {"transformer;*mlp*:sparsity=0.5", "must be the last"},
+        {"transformer:sparsity=1.5", "sparsity=1.5"},
         {"a:value=int4;b:value=int3", "rule \"b\""},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
