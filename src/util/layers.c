@@ -119,13 +119,18 @@ int tagci_rule_next(const char **at, struct tagci_rule *rule, char *why, size_t 
     size_t n = (size_t)(to - from);
     int more = (*at)[strspn(*at, "; \t\n")] != 0;
 
-    *rule = (struct tagci_rule){.transformer = n == 11 && strncmp(from, "transformer", n) == 0};
-    if (rule->transformer) {
-        if (more)
-            snprintf(why, size, "the rule \"transformer\" must be the last");
-        return more ? -1 : 1;
+    const char *colon = end_of_pattern(from, to), *word_end = colon ? colon : to, *word = from;
+    trim(&word, &word_end);
+    *rule = (struct tagci_rule){.transformer = word_end - word == 11 && strncmp(word, "transformer", 11) == 0};
+    if (rule->transformer && more) {
+        snprintf(why, size, "the rule \"transformer\" must be the last");
+        return -1;
     }
-    const char *colon = end_of_pattern(from, to);
+    if (rule->transformer && !colon) {
+        snprintf(rule->pattern, sizeof rule->pattern, "transformer");
+        rule->values = to;
+        return 1;
+    }
     if (!colon) {
         snprintf(why, size, "\"%.*s\" is no rule: a rule is pattern:name=value,name=value", (int)(n < 200 ? n : 200),
                  from);

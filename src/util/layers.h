@@ -3,7 +3,10 @@
  *
  * Layer rules: which settings a tensor gets by its name. The text of the setting `layers` is
  *
- *   transformer | none | RULE;RULE;...        RULE = PATTERN:NAME=VALUE,NAME=VALUE,... | transformer (last only)
+ *   transformer | none | RULE;RULE;...        RULE = PATTERN:NAME=VALUE,NAME=VALUE,...
+ *
+ * where the last rule may be `transformer`, which stands for the built-in set, or `transformer:NAME=VALUE,...`: the values
+ * for the tensors that the set lets bear a top share, what the set says for the others.
  *
  * The first rule whose pattern matches decides (fnmatch(3), no special treatment of '.' or '/'). A rule without values
  * is fine: it keeps later rules off. In a value, a comma is no border unless NAME= follows it, so schedules and lists
@@ -14,8 +17,8 @@
 #include <stddef.h>
 
 struct tagci_rule {
-    char pattern[256];  /* "" for the word transformer */
-    int transformer;    /* the rule is that word: the built-in set stands here */
+    char pattern[256];
+    int transformer;    /* the pattern is that word: the built-in set stands here */
     const char *values; /* NAME=VALUE,... of this length, in the text */
     size_t values_len;
 };

@@ -269,8 +269,7 @@ static enum tagci_setting_error find_rule(const char *layers, const char *name, 
         return TAGCI_SETTING_OK;
     while ((got = tagci_rule_next(&at, &rule, why, size)) == 1) {
         defaults(&scratch);
-        enum tagci_setting_error e =
-            rule.transformer ? TAGCI_SETTING_OK : from_rule(&scratch, &rule, TAGCI_FROM_LAYERS, why, size);
+        enum tagci_setting_error e = from_rule(&scratch, &rule, TAGCI_FROM_LAYERS, why, size);
         if (e)
             return e;
         if (*which == 0 && (rule.transformer || tagci_rule_matches(&rule, name))) {
@@ -282,7 +281,7 @@ static enum tagci_setting_error find_rule(const char *layers, const char *name, 
     if (*which == 2) {
         const char *pattern = tagci_transformer_rule(name, &given, &kind);
         if (!pattern) {
-            *which = 0;
+            *which = found->values_len ? 1 : 0; /* it bears what the user asks */
         } else {
             *found = (struct tagci_rule){.values = given, .values_len = strlen(given)};
             snprintf(found->pattern, sizeof found->pattern, "%s", pattern);
