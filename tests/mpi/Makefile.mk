@@ -6,6 +6,7 @@
 # tests/install.
 
 mpi_tests = \
+    tests/mpi/feedback \
     tests/mpi/reduce
 
 # What they share
