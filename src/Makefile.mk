@@ -11,8 +11,13 @@ libtagc_core_la_SOURCES = \
     src/core/frame.h \
     src/core/half.h \
     src/core/hash.h \
+    src/core/lossless.c \
+    src/core/lossless.h \
     src/core/lossless_huffman.c \
     src/core/lossless_huffman.h \
+    src/core/lossless_round.c \
+    src/core/lossless_round.h \
+    src/core/lossless_word.h \
     src/core/sketch.c \
     src/core/sketch.h \
     src/core/type.c \

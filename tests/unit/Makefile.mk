@@ -7,11 +7,13 @@ unit_tests = \
     tests/unit/test_error \
     tests/unit/test_kernels \
     tests/unit/test_layers \
+    tests/unit/test_lossless \
     tests/unit/test_mem \
     tests/unit/test_settings \
     tests/unit/test_sketch
 # What they share
 unit_files = \
+    tests/unit/lossless_golden.h \
     tests/unit/reference.h \
     tests/unit/unit.h
 

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * Entropy coding of a plane of bytes: canonical Huffman codes of at most 11 bits in four streams. A plane is coded byte
+ * by byte, or two bytes at a time where most of them are zero (a code per byte could not go below one bit each).
+ *
+ * Decoding looks up 11 bits and gets all whole symbols in them, up to seven bytes, so that low entropy is fast as well;
+ * four streams hide the latency of the lookups. */
+#ifndef TAGCI_CORE_LOSSLESS_HUFFMAN_H
+#define TAGCI_CORE_LOSSLESS_HUFFMAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TAGCI_HUFF_BITS 11
+#define TAGCI_HUFF_STREAMS 4
+#define TAGCI_HUFF_LENGTHS_MAX 128 /* bytes of the description of 256 code lengths, at most */
+
+/* Codes of pairs of bytes (u, v): all with (u + 1)(v + 1) <= TAGCI_HUFF_PAIR_MAX, row by row, then one code for the
+ * rest. */
+#define TAGCI_HUFF_PAIR_MAX 59
+#define TAGCI_HUFF_PAIR_REST 249
+struct tagci_huff_pairs {
+    uint8_t row[256], width[256]; /* code of (u, 0); how many v row u has */
+};
+void tagci_huff_pairs_init(struct tagci_huff_pairs *p);
+static inline unsigned tagci_huff_pair_code(const struct tagci_huff_pairs *p, unsigned u, unsigned v)
+{
+    return v < p->width[u] ? p->row[u] + v : TAGCI_HUFF_PAIR_REST;
+}
+
+/* Code lengths for these counts (their sum below 2^16): 0 for symbols that do not occur. With less than two symbols
+ * there is no code, and all lengths are 0. Returns the number of symbols; *bits: length of all codes together. */
+unsigned tagci_huff_lengths(const uint32_t count[256], uint8_t length[256], size_t *bits);
+
+/* Description of lengths: half bytes, the low half first; 0..11: a length; 12, k: the last length again, k + 3 times;
+ * 13, lo, hi: lo + 16 hi + 1 symbols that do not occur. Until there are 256; padded to a byte. Both return the bytes; get
+ * returns 0 if they are no complete code. */
+size_t tagci_huff_put_lengths(const uint8_t length[256], unsigned char *out);
+size_t tagci_huff_get_lengths(const unsigned char *in, size_t bytes, uint8_t length[256]);
+
+/* Streams: symbols 0 .. q-1, q .. 2q-1, ... with q = ceil(n / 4), each from the highest bit of its first byte down,
+ * padded with zeros to a byte. Codes are canonical: they rise with (length, symbol). */
+struct tagci_huff_encoder {
+    uint64_t code[256]; /* from the highest bit down; the length in the lowest byte */
+};
+void tagci_huff_encoder_init(struct tagci_huff_encoder *e, const uint8_t length[256]);
+/* Codes n symbols; bytes[] says how long each stream is. Returns the end; up to 7 bytes behind it are overwritten. */
+unsigned char *tagci_huff_encode(const struct tagci_huff_encoder *e, const uint8_t *symbols, size_t n,
+                                 unsigned char *out, uint16_t bytes[TAGCI_HUFF_STREAMS]);
+
+struct tagci_huff_decoder {
+    /* bits 0..55: symbols, first one lowest; 56..58: their bytes; 60..63: bits of their codes */
+    uint64_t entry[(size_t)1 << TAGCI_HUFF_BITS];
+    uint64_t narrow[(size_t)1 << TAGCI_HUFF_BITS]; /* the same for r < 11 bits, from 2^r on */
+    uint8_t length[256];
+    const struct tagci_huff_pairs *pairs; /* NULL: single bytes */
+};
+/* length: a complete code, as get_lengths gives it. pairs must outlive the decoder. -1: the code has symbols that are
+ * no pairs. */
+int tagci_huff_decoder_init(struct tagci_huff_decoder *d, const uint8_t length[256],
+                            const struct tagci_huff_pairs *pairs);
+/* Decodes n symbols (n pairs give 2n bytes; the pair code of the rest gives 255, 255) to out.
+ * Streams stand at `in`, one behind the other. 0, or -1 if they do not end where they
+ * should; nothing outside in and out is touched in either case. */
+int tagci_huff_decode(const struct tagci_huff_decoder *d, const unsigned char *in,
+                      const uint16_t bytes[TAGCI_HUFF_STREAMS], size_t n, uint8_t *out);
+
+/* First byte of 255 at or after i, n if there is none. */
+size_t tagci_find_255(const uint8_t *plane, size_t i, size_t n);
+
+#endif
