@@ -106,6 +106,9 @@ static void check(struct work *w, const char *doing, int code)
         return;
     MPI_Error_string(code, text, &length);
     text[strcspn(text, "\n")] = 0;
+    char *tail = strstr(text, ", error stack:"); /* MPICH's, cut above */
+    if (tail)
+        *tail = 0;
     failed(w, doing, text);
 }
 

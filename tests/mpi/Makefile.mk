@@ -7,7 +7,8 @@
 
 mpi_tests = \
     tests/mpi/feedback \
-    tests/mpi/reduce
+    tests/mpi/reduce \
+    tests/mpi/tensor
 
 # What they share
 check_LTLIBRARIES += tests/mpi/libcommon.la
