@@ -18,18 +18,26 @@ void tagci_counts_lay_out(struct tagci_op *op, struct tagci_counts *c, int n)
     c->displs = tagci_op_take(op, n, sizeof(MPI_Aint));
 }
 
-void tagci_counts_set(struct tagci_counts *c, const size_t *offsets)
+void tagci_counts_set_places(struct tagci_counts *c, const size_t *offsets, const MPI_Aint *displs)
 {
     c->large = offsets[c->n] > INT_MAX;
+    for (int i = 0; i < c->n && displs; i++)
+        c->large |= displs[i] > INT_MAX || displs[i] < INT_MIN;
     for (int i = 0; i < c->n; i++) {
+        MPI_Aint displ = displs ? displs[i] : (MPI_Aint)offsets[i];
         if (c->large) {
             ((MPI_Count *)c->counts)[i] = (MPI_Count)(offsets[i + 1] - offsets[i]);
-            ((MPI_Aint *)c->displs)[i] = (MPI_Aint)offsets[i];
+            ((MPI_Aint *)c->displs)[i] = displ;
         } else {
             ((int *)c->counts)[i] = (int)(offsets[i + 1] - offsets[i]);
-            ((int *)c->displs)[i] = (int)offsets[i];
+            ((int *)c->displs)[i] = (int)displ;
         }
     }
+}
+
+void tagci_counts_set(struct tagci_counts *c, const size_t *offsets)
+{
+    tagci_counts_set_places(c, offsets, NULL);
 }
 
 int tagci_mpi_reduce_scatter(struct tagci_op *op, const void *send, void *recv, const struct tagci_counts *c,
@@ -77,16 +85,18 @@ int tagci_mpi_allreduce(struct tagci_op *op, const void *send, void *recv, size_
 #endif
 }
 
-int tagci_mpi_allgatherv(struct tagci_op *op, void *recv, const struct tagci_counts *c, MPI_Datatype type,
-                         MPI_Comm comm, MPI_Request *request)
+int tagci_mpi_allgatherv(struct tagci_op *op, const void *send, size_t count, MPI_Datatype send_type, void *recv,
+                         const struct tagci_counts *c, MPI_Datatype type, MPI_Comm comm, MPI_Request *request)
 {
     *request = MPI_REQUEST_NULL;
-    if (!c->large)
-        return op->blocking ? MPI_Allgatherv(MPI_IN_PLACE, 0, type, recv, c->counts, c->displs, type, comm)
-                            : MPI_Iallgatherv(MPI_IN_PLACE, 0, type, recv, c->counts, c->displs, type, comm, request);
+    if (!c->large && count <= INT_MAX)
+        return op->blocking
+                   ? MPI_Allgatherv(send, (int)count, send_type, recv, c->counts, c->displs, type, comm)
+                   : MPI_Iallgatherv(send, (int)count, send_type, recv, c->counts, c->displs, type, comm, request);
 #ifdef HAVE_MPI_LARGE_COUNT
-    return op->blocking ? MPI_Allgatherv_c(MPI_IN_PLACE, 0, type, recv, c->counts, c->displs, type, comm)
-                        : MPI_Iallgatherv_c(MPI_IN_PLACE, 0, type, recv, c->counts, c->displs, type, comm, request);
+    MPI_Count large = (MPI_Count)count;
+    return op->blocking ? MPI_Allgatherv_c(send, large, send_type, recv, c->counts, c->displs, type, comm)
+                        : MPI_Iallgatherv_c(send, large, send_type, recv, c->counts, c->displs, type, comm, request);
 #else
     return MPI_ERR_COUNT;
 #endif

@@ -19,6 +19,8 @@ size_t tagci_counts_room(int n);
 void tagci_counts_lay_out(struct tagci_op *op, struct tagci_counts *c, int n);
 /* From offsets, n + 1 of them: counts are their differences, displacements they themselves. */
 void tagci_counts_set(struct tagci_counts *c, const size_t *offsets);
+/* The same counts, other displacements. */
+void tagci_counts_set_places(struct tagci_counts *c, const size_t *offsets, const MPI_Aint *displs);
 
 int tagci_mpi_reduce_scatter(struct tagci_op *op, const void *send, void *recv, const struct tagci_counts *counts,
                              MPI_Datatype type, MPI_Op sum, MPI_Comm comm, MPI_Request *request);
@@ -26,8 +28,7 @@ int tagci_mpi_reduce_scatter_block(struct tagci_op *op, const void *send, void *
                                    MPI_Op sum, MPI_Comm comm, MPI_Request *request);
 int tagci_mpi_allreduce(struct tagci_op *op, const void *send, void *recv, size_t count, MPI_Datatype type, MPI_Op sum,
                         MPI_Comm comm, MPI_Request *request);
-/* In place: every rank's share stands in recv already. */
-int tagci_mpi_allgatherv(struct tagci_op *op, void *recv, const struct tagci_counts *counts, MPI_Datatype type,
-                         MPI_Comm comm, MPI_Request *request);
+int tagci_mpi_allgatherv(struct tagci_op *op, const void *send, size_t count, MPI_Datatype send_type, void *recv,
+                         const struct tagci_counts *counts, MPI_Datatype type, MPI_Comm comm, MPI_Request *request);
 
 #endif

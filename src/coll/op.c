@@ -40,7 +40,7 @@ static struct tagci_room *room_of(struct tagci_op *op)
 static size_t room_needed(const struct tagci_op *op)
 {
     size_t bytes = op->algorithm->room(op);
-    if (op->algorithm->id != TAGC_ALGORITHM_DENSE)
+    if (op->algorithm->cuts)
         bytes = tagci_add(bytes, tagci_cuts_room(op));
     return tagci_add(bytes, tagci_verify_room(op));
 }
@@ -61,6 +61,8 @@ static int reserve_every(struct tagci_op *op)
 {
     const struct tagci_settings *set = op->settings;
     int code = reserve(op, 0);
+    if (tagci_is_gather(op->args.collective))
+        return code;
     if (!code)
         code = reserve(op, set->warmup);
     for (int i = 0; i < set->sparsity.n && !code; i++)
@@ -71,7 +73,7 @@ static int reserve_every(struct tagci_op *op)
 static void lay_out(struct tagci_op *op)
 {
     op->room_at = room_of(op)->at;
-    if (op->algorithm->id != TAGC_ALGORITHM_DENSE)
+    if (op->algorithm->cuts)
         tagci_cuts_lay_out(op);
     tagci_verify_lay_out(op);
     op->algorithm->lay_out(op);
@@ -93,7 +95,8 @@ static int shape(struct tagci_op *op)
     const struct tagci_args *a = &op->args;
     struct tagci_geometry *g = &op->geometry;
     int ranks = op->comm->size;
-    size_t *offset = tagci_alloc(2 * ((size_t)ranks + 1), sizeof *offset), *first = offset + ranks + 1;
+    size_t *offset = tagci_alloc(3 * ((size_t)ranks + 1), sizeof *offset), *first = offset + ranks + 1;
+    MPI_Aint *displ = (MPI_Aint *)(first + ranks + 1); /* no larger than a size_t */
     if (!offset)
         return tagci_error(MPI_ERR_NO_MEM, "%s: no memory for the offsets of %d ranks", a->call, ranks);
     g->ranks = ranks;
@@ -101,18 +104,20 @@ static int shape(struct tagci_op *op)
     offset[0] = first[0] = 0;
     for (int o = 0; o < ranks; o++) {
         size_t part;
-        if (a->collective == TAGCI_REDUCE_SCATTER)
+        if (a->collective == TAGCI_REDUCE_SCATTER || a->collective == TAGCI_ALLGATHERV)
             part = (size_t)tagci_args_count(a, o);
-        else if (a->collective == TAGCI_REDUCE_SCATTER_BLOCK)
+        else if (a->collective == TAGCI_REDUCE_SCATTER_BLOCK || a->collective == TAGCI_ALLGATHER)
             part = (size_t)a->count;
         else
             part = (size_t)a->count / ranks + ((size_t)o < (size_t)a->count % ranks);
+        displ[o] = a->collective == TAGCI_ALLGATHERV ? tagci_args_displ(a, o) : (MPI_Aint)offset[o];
         offset[o + 1] = offset[o] + part;
         first[o + 1] = first[o] + (part + g->chunk - 1) / g->chunk;
     }
     g->n = offset[ranks];
     g->offset = offset;
     g->first = first;
+    op->displ = displ;
     return MPI_SUCCESS;
 }
 
@@ -141,8 +146,12 @@ int tagci_op_init(struct tagci_op *op, const struct tagci_args *args, struct tag
     op->settings = tensor ? &tensor->settings : &comm->exact;
     op->in_place = args->sendbuf == MPI_IN_PLACE;
     op->in = op->in_place ? args->recvbuf : args->sendbuf;
-    op->average = args->op == TAGC_AVG;
-    op->compressible = tagci_type_of(args->datatype, &op->type) && (op->average || args->op == MPI_SUM);
+    int gather = tagci_is_gather(args->collective);
+    enum tagci_type send;
+    op->average = !gather && args->op == TAGC_AVG;
+    op->compressible = tagci_type_of(args->datatype, &op->type) &&
+                       (gather ? op->in_place || (tagci_type_of(args->sendtype, &send) && send == op->type)
+                               : op->average || args->op == MPI_SUM);
     op->code = own_error;
     int code = MPI_SUCCESS;
     if (own_error)
@@ -217,7 +226,7 @@ enum tagci_progress tagci_op_wait_requests(struct tagci_op *op)
 static uint64_t facts(const struct tagci_op *op)
 {
     uint64_t h = tagci_fact(0xcbf29ce484222325u, op->args.collective);
-    h = tagci_fact(h, (uint64_t)op->tensor->calls);
+    h = tagci_fact(h, (uint64_t)(tagci_is_gather(op->args.collective) ? op->tensor->gathers : op->tensor->calls));
     h = tagci_fact(h, op->average ? 2 : op->compressible);
     h = tagci_fact(h, op->algorithm->id);
     for (int o = 0; o < op->geometry.ranks; o++)
@@ -306,7 +315,7 @@ void tagci_op_start(struct tagci_op *op)
         tagci_select(op, op->tensor ? op->tensor->calls : 0);
         lay_out(op);
         add_stages(op, tagci_verify_before(op));
-        if (op->algorithm->id != TAGC_ALGORITHM_DENSE)
+        if (op->algorithm->cuts)
             add_stages(op, cut_stages);
         add_stages(op, op->algorithm->stages);
         add_stages(op, tagci_verify_after(op));
@@ -318,6 +327,10 @@ void tagci_op_start(struct tagci_op *op)
 static void commit(struct tagci_op *op)
 {
     struct tagci_tensor *t = op->tensor;
+    if (tagci_is_gather(op->args.collective)) {
+        t->gathers++;
+        return;
+    }
     if (op->residual_out) {
         void *swap = t->residual;
         t->residual = t->spare;
@@ -337,9 +350,8 @@ static void complete(struct tagci_op *op)
         double *s = op->stats.at, now = MPI_Wtime(), share = op->geometry.ranks - 1.0;
         s[TAGC_STAT_CALLS] = 1;
         s[TAGC_STAT_ELEMENTS] = op->geometry.n;
-        s[TAGC_STAT_ALGORITHM] = op->geometry.ranks > 1 || op->algorithm->id == TAGC_ALGORITHM_DENSE
-                                     ? op->algorithm->id
-                                     : TAGC_ALGORITHM_LOCAL;
+        s[TAGC_STAT_ALGORITHM] =
+            op->geometry.ranks > 1 || !op->algorithm->cuts ? op->algorithm->id : TAGC_ALGORITHM_LOCAL;
         s[TAGC_STAT_TIME_TOTAL] = now - op->started;
         int size;
         MPI_Type_size(op->args.datatype, &size);

@@ -21,25 +21,43 @@
 #include "coll/tensor.h"
 #include "core/sketch.h"
 
-enum tagci_collective { TAGCI_REDUCE_SCATTER, TAGCI_REDUCE_SCATTER_BLOCK, TAGCI_ALLREDUCE };
+enum tagci_collective {
+    TAGCI_REDUCE_SCATTER,
+    TAGCI_REDUCE_SCATTER_BLOCK,
+    TAGCI_ALLREDUCE,
+    TAGCI_ALLGATHER,
+    TAGCI_ALLGATHERV
+};
+static inline int tagci_is_gather(enum tagci_collective c)
+{
+    return c >= TAGCI_ALLGATHER;
+}
 
 /* An MPI call's arguments, widened. What is not used by a collective is zero. */
 struct tagci_args {
     const char *call; /* its public name, for messages */
     enum tagci_collective collective;
-    int large; /* counts are MPI_Counts, from a _c form */
+    int large; /* counts are MPI_Counts and displacements MPI_Aints, from a _c form */
     const void *sendbuf;
     void *recvbuf;
-    const void *counts; /* of a reduce-scatter: ints or MPI_Counts; not looked at once the operation is made */
-    MPI_Count count;    /* of a block form (per rank) or an allreduce (whole) */
-    MPI_Datatype datatype;
+    const void *counts;    /* recvcounts: ints or MPI_Counts; not looked at once the operation is made */
+    const void *displs;    /* of an allgatherv: ints or MPI_Aints, likewise */
+    MPI_Count count;       /* of a block form (per rank) or an allreduce (whole) */
+    MPI_Datatype datatype; /* of a gather: recvtype */
     MPI_Op op;
+    MPI_Count sendcount; /* of a gather */
+    MPI_Datatype sendtype;
     MPI_Comm comm;
     TAGC_Tensor tensor;
 };
 static inline MPI_Count tagci_args_count(const struct tagci_args *a, int rank)
 {
     return a->large ? ((const MPI_Count *)a->counts)[rank] : ((const int *)a->counts)[rank];
+}
+
+static inline MPI_Aint tagci_args_displ(const struct tagci_args *a, int rank)
+{
+    return a->large ? ((const MPI_Aint *)a->displs)[rank] : ((const int *)a->displs)[rank];
 }
 
 struct tagci_op;
@@ -70,7 +88,8 @@ struct tagci_stage {
 
 struct tagci_algorithm {
     const char *name;
-    int id; /* TAGC_ALGORITHM_... */
+    int id;   /* TAGC_ALGORITHM_... */
+    int cuts; /* sparsifies: coll/cuts.h goes with it */
     /* Bytes of workspace that it takes for this operation, which has its geometry. */
     size_t (*room)(const struct tagci_op *op);
     /* Takes what memory it wants beside the workspace, once; NULL: none. 0, or -1. */
@@ -81,6 +100,7 @@ struct tagci_algorithm {
 };
 extern const struct tagci_algorithm tagci_algorithm_dense, tagci_algorithm_pack, tagci_algorithm_sketch,
     tagci_algorithm_direct;
+extern const struct tagci_algorithm tagci_gather_native, tagci_gather_coded;
 
 #define TAGCI_MAX_STAGES 32
 
@@ -96,7 +116,8 @@ struct tagci_op {
     int compressible;
     enum tagci_type type;
     struct tagci_geometry geometry;
-    const void *in; /* input: sendbuf, or recvbuf in place */
+    const MPI_Aint *displ; /* of a gather: where the parts stand in recvbuf, in elements */
+    const void *in;        /* input: sendbuf, or recvbuf in place */
     int in_place;
     int average;
     int lossy;        /* this call holds back or rounds */

@@ -121,12 +121,14 @@ enum tagci_progress tagci_result_post(struct tagci_op *op)
         /* Not MPI_BYTE: more elements than ints can count would come sooner. */
         tagci_counts_set(&r->counts, op->geometry.offset);
         bytes = (double)(op->geometry.n * width);
-        code = tagci_mpi_allgatherv(op, op->args.recvbuf, &r->counts, op->args.datatype, op->comm->private, request);
+        code = tagci_mpi_allgatherv(op, MPI_IN_PLACE, 0, op->args.datatype, op->args.recvbuf, &r->counts,
+                                    op->args.datatype, op->comm->private, request);
     } else {
         memcpy(r->frames + r->offset[op->comm->rank], r->own, r->own_bytes);
         tagci_counts_set(&r->counts, r->offset);
         bytes = (double)r->offset[ranks];
-        code = tagci_mpi_allgatherv(op, r->frames, &r->counts, MPI_BYTE, op->comm->private, request);
+        code = tagci_mpi_allgatherv(op, MPI_IN_PLACE, 0, MPI_BYTE, r->frames, &r->counts, MPI_BYTE, op->comm->private,
+                                    request);
     }
     tagci_op_leave_line(op);
     bytes *= (double)(ranks - 1) / (double)ranks;

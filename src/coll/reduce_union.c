@@ -112,8 +112,9 @@ enum tagci_progress tagci_union_gather(struct tagci_op *op, struct tagci_union *
     double bytes = (ranks - 1.0) / ranks * (double)(u->entry[ranks] * width);
     tagci_op_count(op, TAGC_STAT_BYTES_SENT, bytes);
     tagci_op_count(op, TAGC_STAT_BYTES_RECEIVED, bytes);
-    return tagci_op_posted(op, tagci_mpi_allgatherv(op, u->packed, &u->counts, op->args.datatype, op->comm->private,
-                                                    &op->request[op->n_requests]));
+    return tagci_op_posted(op,
+                           tagci_mpi_allgatherv(op, MPI_IN_PLACE, 0, op->args.datatype, u->packed, &u->counts,
+                                                op->args.datatype, op->comm->private, &op->request[op->n_requests]));
 }
 
 enum tagci_progress tagci_union_unpack(struct tagci_op *op, struct tagci_union *u)

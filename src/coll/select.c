@@ -116,8 +116,40 @@ static const struct tagci_algorithm *choose(struct tagci_op *op, int64_t call)
     return best;
 }
 
+/* A gather is coded where its bytes are many and travel over a network, or where the user names how it travels. */
+static void select_gather(struct tagci_op *op)
+{
+    int size, named = op->settings->source[TAGCI_SET_GATHER] != TAGCI_FROM_DEFAULT;
+    MPI_Type_size(op->args.datatype, &size);
+    op->lossy = op->residual_in = op->residual_out = 0;
+    op->share = 0;
+    op->algorithm = &tagci_gather_native;
+    if (op->settings->gather == TAGCI_GATHER_NATIVE) {
+        op->reason = "named by the setting gather";
+    } else if (op->geometry.ranks == 1 && op->settings->gather == TAGCI_GATHER_LOSSLESS) {
+        op->reason = "one rank";
+    } else if (named) {
+        op->algorithm = &tagci_gather_coded;
+        op->reason = "named by the setting gather";
+    } else if (!tagci_gather_pays(op->comm, (double)op->geometry.n * size)) {
+        op->reason = op->comm->one_node ? "the ranks share memory" : "short";
+    } else {
+        op->algorithm = &tagci_gather_coded;
+        op->reason = "long, over a network";
+    }
+}
+
+int tagci_gather_pays(const struct tagci_comm *c, double bytes)
+{
+    return !c->one_node && bytes >= 1 << 16;
+}
+
 void tagci_select(struct tagci_op *op, int64_t call)
 {
+    if (tagci_is_gather(op->args.collective)) {
+        select_gather(op);
+        return;
+    }
     struct tagci_tensor *t = op->tensor;
     const struct tagci_settings *set = op->settings;
     op->share = t ? tagci_settings_share(set, call) : 0;

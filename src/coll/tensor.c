@@ -30,6 +30,7 @@ void tagci_tensor_destroy(struct tagci_tensor *t)
     tagci_handle_drop(&tensors, (uintptr_t)t->handle);
     tagci_free(t->residual);
     tagci_free(t->spare);
+    tagci_free(t->memory);
     tagci_room_release(&t->work);
     tagci_free(t->name);
     if (t->comm)
@@ -81,13 +82,13 @@ int tagci_tensor_need_residual(struct tagci_tensor *t)
 size_t tagci_tensor_bytes(const struct tagci_tensor *t)
 {
     size_t width = t->compressible ? tagci_work_size(t->type) : 0;
-    return sizeof *t + strlen(t->name) + 1 + t->work.bytes +
+    return sizeof *t + strlen(t->name) + 1 + t->work.bytes + t->memory_bytes +
            t->count * width * ((t->residual != NULL) + (t->spare != NULL));
 }
 
 static void add(struct tagci_stats *to, const struct tagci_stats *call)
 {
-    for (int i = 1; i <= TAGC_STAT_WORKSPACE_BYTES; i++)
+    for (int i = 1; i <= TAGC_STAT_REGATHERED; i++)
         if (i == TAGC_STAT_DENSITY || i == TAGC_STAT_UNION_DENSITY || i == TAGC_STAT_ALGORITHM)
             to->at[i] = call->at[i]; /* of the last call */
         else

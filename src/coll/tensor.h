@@ -15,7 +15,7 @@
 #include "util/settings.h"
 
 struct tagci_stats { /* one cell per TAGC_STAT_... */
-    double at[TAGC_STAT_WORKSPACE_BYTES + 1];
+    double at[TAGC_STAT_REGATHERED + 1];
 };
 
 struct tagci_tensor {
@@ -37,6 +37,12 @@ struct tagci_tensor {
     int residual_is_zero;
 
     int64_t calls; /* compressed or dense, completed: schedules and warm-up count these */
+    /* Gathers: the state that all ranks gathered last (elements, or codes of a rounding gather), part behind part in rank
+     * order, and what it is called: 0 for none. Ranks with the same history have the same name for it. */
+    void *memory;
+    size_t memory_bytes;
+    uint64_t memory_name;
+    int64_t gathers;
     struct tagci_op *in_flight;
     int freed;              /* by the user, while in flight */
     struct tagci_room work; /* workspace of operations, kept between calls */

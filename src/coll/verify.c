@@ -21,7 +21,7 @@ struct tagci_verify {
 
 static int wanted(const struct tagci_op *op)
 {
-    return op->settings->verify != TAGCI_VERIFY_OFF && op->compressible && op->algorithm->id != TAGC_ALGORITHM_DENSE;
+    return op->settings->verify != TAGCI_VERIFY_OFF && op->algorithm->cuts;
 }
 
 static size_t result_length(const struct tagci_op *op)
