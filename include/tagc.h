@@ -77,7 +77,8 @@ enum {
     TAGC_ALGORITHM_PACK,         /* merged bitmap, then values packed onto the union, reduced by MPI */
     TAGC_ALGORITHM_DIRECT,       /* every rank sends every owner its own positions and values */
     TAGC_ALGORITHM_HIERARCHICAL, /* dense inside a node, one of the above between nodes */
-    TAGC_ALGORITHM_LOCAL         /* one rank: nothing travels */
+    TAGC_ALGORITHM_LOCAL,        /* one rank: nothing travels */
+    TAGC_ALGORITHM_CODED         /* a gather of coded parts */
 };
 
 /* Statistics of TAGC_Get_stat. Bytes and times are sums over calls; times are seconds of this rank. */
@@ -96,8 +97,9 @@ enum {
     TAGC_STAT_TIME_ENCODE,
     TAGC_STAT_TIME_COMM,
     TAGC_STAT_TIME_DECODE,
-    TAGC_STAT_RESENT,         /* values that a sketch could not decode and that were sent exactly instead */
-    TAGC_STAT_WORKSPACE_BYTES /* memory held now, residuals included */
+    TAGC_STAT_RESENT,          /* values that a sketch could not decode and that were sent exactly instead */
+    TAGC_STAT_WORKSPACE_BYTES, /* memory held now, residuals included */
+    TAGC_STAT_REGATHERED       /* gathers sent whole because the ranks did not remember the same */
 };
 
 /* ---- Version: no MPI needed, callable before MPI_Init and after MPI_Finalize, from any thread -------------------- */
@@ -212,6 +214,49 @@ TAGC_API int TAGC_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count cou
 TAGC_API int TAGC_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
                                    MPI_Op op, MPI_Comm comm, TAGC_Tensor tensor, MPI_Info info, TAGC_Request *request);
 
+/* Gathers, by the setting `gather`. lossless (default): the same bits as MPI's, NaN payloads included; floating-point data
+ * travel in fewer bytes: without a tensor their exponents are coded, with one the change since the tensor's last gather
+ * (where it is worth it: over a network, or wherever the setting is named). native: MPI's own. bfloat16, int8: rounded
+ * first; every rank then holds the same rounded bits, the owner's own part in recvbuf included, but in place the own part
+ * stays as it was. Error: half a unit of bfloat16; half a step of int8, 1/127 of the largest of 128 values.
+ * tensor: of the total length and of recvtype; sendtype is then the same. Other types are MPI's own.
+ * Coded: float, double, TAGC_FLOAT16, TAGC_BFLOAT16, sent and received as the same type. In place, sendcount and sendtype
+ * are ignored; a sendbuf that is the rank's own part of recvbuf is MPI_ERR_BUFFER. */
+TAGC_API int TAGC_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                            MPI_Datatype recvtype, MPI_Comm comm, TAGC_Tensor tensor);
+TAGC_API int TAGC_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                             MPI_Datatype recvtype, MPI_Comm comm, TAGC_Tensor tensor, TAGC_Request *request);
+TAGC_API int TAGC_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                                 int recvcount, MPI_Datatype recvtype, MPI_Comm comm, TAGC_Tensor tensor, MPI_Info info,
+                                 TAGC_Request *request);
+TAGC_API int TAGC_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                              MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, TAGC_Tensor tensor);
+TAGC_API int TAGC_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                               MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, TAGC_Tensor tensor,
+                               TAGC_Request *request);
+TAGC_API int TAGC_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                                   MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, TAGC_Tensor tensor,
+                                   MPI_Info info, TAGC_Request *request);
+
+TAGC_API int TAGC_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                             const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm,
+                             TAGC_Tensor tensor);
+TAGC_API int TAGC_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                              const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm,
+                              TAGC_Tensor tensor, TAGC_Request *request);
+TAGC_API int TAGC_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                                  const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm,
+                                  TAGC_Tensor tensor, MPI_Info info, TAGC_Request *request);
+TAGC_API int TAGC_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                               const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
+                               MPI_Comm comm, TAGC_Tensor tensor);
+TAGC_API int TAGC_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                                const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
+                                MPI_Comm comm, TAGC_Tensor tensor, TAGC_Request *request);
+TAGC_API int TAGC_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                                    const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
+                                    MPI_Comm comm, TAGC_Tensor tensor, MPI_Info info, TAGC_Request *request);
+
 /* ---- Completion -------------------------------------------------------------------------------------------------- */
 
 /* As the MPI calls of the same names; there is no status. A finished nonblocking request becomes TAGC_REQUEST_NULL, a
@@ -245,4 +290,8 @@ TAGC_API int TAGC_Error_string(int errorcode, char *string, int *resultlen);
 #ifdef __cplusplus
 }
 #endif
+
+/* ---- For tools: every TAGC_X is a weak symbol, and PTAGC_X is the same call ---------------------------------------- */
+#include <tagc_profile.h>
+
 #endif

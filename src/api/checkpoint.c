@@ -7,12 +7,20 @@
 #include "api/tensor.h"
 #include "coll/image.h"
 #include "coll/meet.h"
+#include "fortran/strided.h"
 
 #define NAME_SHOWN "\"%.100s\""
 
 static int null_argument(const char *call, const struct tagci_tensor *t, int class, const char *argument)
 {
     return tagci_error(class, "%s: tensor " NAME_SHOWN ": %s is NULL", call, t->name, argument);
+}
+
+static int check_buffer(const char *call, const struct tagci_tensor *t, const void *buf)
+{
+    if (buf == TAGCI_STRIDED)
+        return tagci_error(MPI_ERR_BUFFER, "%s: tensor " NAME_SHOWN ": buf " TAGCI_STRIDED_TEXT, call, t->name);
+    return buf ? MPI_SUCCESS : null_argument(call, t, MPI_ERR_BUFFER, "buf");
 }
 
 int TAGC_Tensor_pack_size(TAGC_Tensor tensor, MPI_Count *bytes)
@@ -33,8 +41,8 @@ int TAGC_Tensor_pack(TAGC_Tensor tensor, void *buf, MPI_Count bytes)
     static const char call[] = "TAGC_Tensor_pack";
     struct tagci_tensor *t;
     int code = tagci_api_idle_tensor(call, tensor, &t);
-    if (!code && !buf)
-        code = null_argument(call, t, MPI_ERR_BUFFER, "buf");
+    if (!code)
+        code = check_buffer(call, t, buf);
     if (!code && (bytes < 0 || (uint64_t)bytes < tagci_image_bytes(t)))
         code = tagci_error(MPI_ERR_ARG, "%s: tensor " NAME_SHOWN ": bytes is %lld, the image takes %llu", call, t->name,
                            (long long)bytes, (unsigned long long)tagci_image_bytes(t));
@@ -49,8 +57,8 @@ int TAGC_Tensor_unpack(TAGC_Tensor tensor, const void *buf, MPI_Count bytes)
     static const char call[] = "TAGC_Tensor_unpack";
     struct tagci_tensor *t;
     int code = tagci_api_idle_tensor(call, tensor, &t);
-    if (!code && !buf)
-        code = null_argument(call, t, MPI_ERR_BUFFER, "buf");
+    if (!code)
+        code = check_buffer(call, t, buf);
     if (!code && bytes < 0)
         code = tagci_error(MPI_ERR_ARG, "%s: tensor " NAME_SHOWN ": bytes is %lld", call, t->name, (long long)bytes);
     if (!code)

@@ -10,11 +10,24 @@
 
 enum tagci_form { TAGCI_BLOCKING, TAGCI_NONBLOCKING, TAGCI_PERSISTENT };
 
-/* Is there a place for the request? Sets it to TAGC_REQUEST_NULL. */
-int tagci_form_request(const struct tagci_args *a, enum tagci_form form, TAGC_Request *request);
-/* Makes and drives the operation of checked arguments; own_error as in tagci_op_init. Returns a code, not raised. */
-int tagci_form_run(const struct tagci_args *a, enum tagci_form form, struct tagci_comm *c, struct tagci_tensor *t,
-                   int own_error, TAGC_Request *request);
+/* What a family of collectives brings. */
+struct tagci_face {
+    /* This rank's arguments: MPI_SUCCESS or an error code, not raised. */
+    int (*check)(const struct tagci_args *a, const struct tagci_comm *c, const struct tagci_tensor *t);
+    /* A call without a tensor is MPI's own, from first to last? The same on all ranks. */
+    int (*goes_to_mpi)(const struct tagci_args *a, const struct tagci_comm *c);
+    int (*call_mpi)(const struct tagci_args *a);
+    int (*count_elements)(const struct tagci_args *a, const struct tagci_comm *c, size_t *n); /* of the whole vector */
+};
+
+/* Buffers that Fortran found to be no buffers. */
+int tagci_form_buffers(const struct tagci_args *a);
+/* The tensor is of this communicator, type and length, and idle. */
+int tagci_form_check_tensor(const struct tagci_args *a, const struct tagci_comm *c, const struct tagci_tensor *t,
+                            size_t n);
+/* The whole of a call. */
+int tagci_form_call(const struct tagci_args *a, enum tagci_form form, const struct tagci_face *face,
+                    TAGC_Request *request);
 
 /* The three forms of a collective, for int counts or (suffix _c) MPI_Counts. parameters: the declared ones in parentheses;
  * then the initialiser of the arguments, which may name them. `run` takes (arguments, form, request). */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the TAGC authors
  *
- * The reductions: arguments are checked here, then one call into coll. Every form of every collective is the same few
- * lines: its arguments, widened, and how it is driven. */
+ * The reductions: arguments are checked here, then one call into coll. */
 #include "config.h"
 
 #include "api/form.h"
@@ -32,30 +31,14 @@ static int count_elements(const struct tagci_args *a, const struct tagci_comm *c
     return MPI_SUCCESS;
 }
 
-static int check_tensor(const struct tagci_args *a, const struct tagci_comm *c, const struct tagci_tensor *t, size_t n)
-{
-    if (t->comm != c)
-        return tagci_error(TAGC_ERR_TENSOR, "%s: tensor \"%s\" was made on another communicator", a->call, t->name);
-    if (t->datatype != a->datatype) {
-        enum tagci_type given;
-        if (!t->compressible || !tagci_type_of(a->datatype, &given) || given != t->type)
-            return tagci_error(TAGC_ERR_TENSOR, "%s: tensor \"%s\" was made for another datatype%s%s", a->call, t->name,
-                               t->compressible ? ": " : "", t->compressible ? tagci_type_name(t->type) : "");
-    }
-    if (t->count != n)
-        return tagci_error(TAGC_ERR_TENSOR, "%s: tensor \"%s\" has %zu elements, the call %zu", a->call, t->name,
-                           t->count, n);
-    if (t->in_flight)
-        return tagci_error(TAGC_ERR_BUSY, "%s: tensor \"%s\" has an operation in flight", a->call, t->name);
-    return MPI_SUCCESS;
-}
-
 /* What MPI's own collective would find, found before anything is sent. */
 static int check(const struct tagci_args *a, const struct tagci_comm *c, const struct tagci_tensor *t)
 {
     size_t n;
     const char *name = t ? t->name : "";
-    int code = count_elements(a, c, &n);
+    int code = tagci_form_buffers(a);
+    if (!code)
+        code = count_elements(a, c, &n);
     if (code)
         return code;
     if (a->datatype == MPI_DATATYPE_NULL)
@@ -67,7 +50,7 @@ static int check(const struct tagci_args *a, const struct tagci_comm *c, const s
         return tagci_error(MPI_ERR_OP,
                            "%s: tensor \"%s\": TAGC_AVG is for float, double, TAGC_FLOAT16 and TAGC_BFLOAT16", a->call,
                            name);
-    if (t && (code = check_tensor(a, c, t, n)))
+    if (t && (code = tagci_form_check_tensor(a, c, t, n)))
         return code;
     size_t own = a->collective == TAGCI_REDUCE_SCATTER ? (size_t)tagci_args_count(a, c->rank) : (size_t)a->count;
     if (n && !a->sendbuf)
@@ -102,28 +85,6 @@ static int call_mpi(const struct tagci_args *a)
                : MPI_Allreduce(a->sendbuf, a->recvbuf, (int)a->count, a->datatype, a->op, a->comm);
 }
 
-/* A call without a tensor that goes to MPI as it stands, errors too: nothing is between the user and MPI but this. */
-static int pass_on(const struct tagci_args *a, const struct tagci_comm *c)
-{
-    double then = MPI_Wtime();
-    int code = call_mpi(a);
-    size_t n;
-    if (code || count_elements(a, c, &n))
-        return code;
-    int size;
-    MPI_Type_size(a->datatype, &size);
-    struct tagci_stats s = {{0}};
-    s.at[TAGC_STAT_CALLS] = 1;
-    s.at[TAGC_STAT_ELEMENTS] = (double)n;
-    s.at[TAGC_STAT_BYTES_SENT] = s.at[TAGC_STAT_BYTES_RECEIVED] = s.at[TAGC_STAT_BYTES_DENSE] =
-        (double)n * size * (c->size - 1.0) / c->size * (a->collective == TAGCI_ALLREDUCE ? 2 : 1);
-    s.at[TAGC_STAT_DENSITY] = s.at[TAGC_STAT_UNION_DENSITY] = 1;
-    s.at[TAGC_STAT_ALGORITHM] = TAGC_ALGORITHM_DENSE;
-    s.at[TAGC_STAT_TIME_TOTAL] = s.at[TAGC_STAT_TIME_COMM] = MPI_Wtime() - then;
-    tagci_stats_add(NULL, &s);
-    return MPI_SUCCESS;
-}
-
 static int goes_to_mpi(const struct tagci_args *a, const struct tagci_comm *c)
 {
     enum tagci_type type;
@@ -139,45 +100,11 @@ static int goes_to_mpi(const struct tagci_args *a, const struct tagci_comm *c)
     return automatic && tagci_type_size(type) > 2 && !c->exact.trace[0];
 }
 
-/* Finds the parties of a call and checks its arguments. With a tensor, the ranks meet on the tensor's communicator whatever
- * is wrong with the arguments: *own_error is then this rank's news for the others. Returns an error only where there is
- * nobody to tell. */
-static int prepare(const struct tagci_args *a, struct tagci_comm **c, struct tagci_tensor **t, int *own_error)
-{
-    *own_error = MPI_SUCCESS;
-    *t = NULL;
-    if (a->tensor == TAGC_TENSOR_NULL) {
-        int code = tagci_comm_get(a->call, a->comm, c);
-        return code ? code : goes_to_mpi(a, *c) ? MPI_SUCCESS : check(a, *c, NULL);
-    }
-    *t = tagci_tensor_of(a->tensor);
-    if (!*t) {
-        *own_error = tagci_error(TAGC_ERR_TENSOR, "%s: tensor is not a tensor: freed, or never made", a->call);
-        return tagci_comm_get(a->call, a->comm, c);
-    }
-    struct tagci_comm *given = NULL;
-    *c = (*t)->comm;
-    int code = tagci_comm_get(a->call, a->comm, &given);
-    if (!code)
-        code = given == *c ? check(a, *c, *t)
-                           : tagci_error(TAGC_ERR_TENSOR, "%s: tensor \"%s\" was made on another communicator", a->call,
-                                         (*t)->name);
-    *own_error = code;
-    return MPI_SUCCESS;
-}
+static const struct tagci_face face = {check, goes_to_mpi, call_mpi, count_elements};
 
 static int call(const struct tagci_args *a, enum tagci_form form, TAGC_Request *request)
 {
-    struct tagci_comm *c;
-    struct tagci_tensor *t;
-    int own_error, code = tagci_form_request(a, form, request);
-    if (!code)
-        code = prepare(a, &c, &t, &own_error);
-    if (code)
-        return tagci_error_raise(a->comm, code);
-    if (form == TAGCI_BLOCKING && !t && !own_error && goes_to_mpi(a, c))
-        return pass_on(a, c);
-    return tagci_error_raise(a->comm, tagci_form_run(a, form, c, t, own_error, request));
+    return tagci_form_call(a, form, &face, request);
 }
 
 #define REDUCE_SCATTER(suffix, count_type, wide)                                                                       \

@@ -6,30 +6,18 @@
 
 #include <string.h>
 
-#include "api/form.h"
+#include "api/request.h"
 #include "coll/engine.h"
-#include "coll/meet.h"
 #include "coll/op.h"
+#include "fortran/strided.h"
 #include "tagc.h"
 #include "util/error.h"
 #include "util/handles.h"
 #include "util/mem.h"
 
-struct request {
-    struct tagci_op op; /* first: the engine hands operations back */
-    TAGC_Request handle;
-    int persistent, started; /* started: since the last completion that the user saw */
-    int freed;               /* by the user, while in flight */
-    MPI_Comm user;           /* to raise errors on */
-    struct tagci_comm *line; /* of a persistent request: its own */
-#ifdef HAVE_MPIX_GREQUEST_START
-    MPI_Request mpi;
-#endif
-};
-
 static struct tagci_handles requests = TAGCI_HANDLES_INIT;
 
-static void destroy(struct request *r)
+void tagci_request_destroy(struct tagci_request *r)
 {
     tagci_handle_drop(&requests, (uintptr_t)r->handle);
     tagci_op_release(&r->op);
@@ -40,91 +28,26 @@ static void destroy(struct request *r)
 
 static void destroy_op(struct tagci_op *op)
 {
-    destroy((struct request *)op);
+    tagci_request_destroy((struct tagci_request *)op);
 }
 
 static void destroy_all(void)
 {
-    for (struct request *r; (r = tagci_handle_any(&requests));)
-        destroy(r);
+    for (struct tagci_request *r; (r = tagci_handle_any(&requests));)
+        tagci_request_destroy(r);
     tagci_handles_release(&requests);
 }
 
-/* ---- the forms ---- */
-
-int tagci_form_request(const struct tagci_args *a, enum tagci_form form, TAGC_Request *request)
+int tagci_request_register(struct tagci_request *r)
 {
-    if (form == TAGCI_BLOCKING)
-        return MPI_SUCCESS;
-    if (!request)
-        return tagci_error(MPI_ERR_ARG, "%s: request is NULL", a->call);
-    *request = TAGC_REQUEST_NULL;
-    return MPI_SUCCESS;
-}
-
-static int run_to_end(const struct tagci_args *a, struct tagci_comm *c, struct tagci_tensor *t, int own_error)
-{
-    struct tagci_op op;
-    int code = tagci_op_init(&op, a, c, t, 0, own_error);
-    if (code)
-        return code;
-    if (tagci_engine_busy()) {
-        tagci_engine_start(&op);
-        tagci_engine_wait(&op);
-    } else {
-        op.blocking = 1;
-        tagci_op_start(&op);
-        tagci_op_wait(&op);
-    }
-    code = op.code;
-    tagci_op_release(&op);
-    return code;
-}
-
-/* A persistent operation has a communicator of its own, so that requests may be started in any order. Collective, as the
- * initialization of MPI's persistent collectives is; the ranks learn here of each other's errors. */
-static int own_line(struct request *r, const struct tagci_args *a, struct tagci_comm *c, struct tagci_tensor *t,
-                    int own_error)
-{
-    int code = a->tensor == TAGC_TENSOR_NULL
-                   ? own_error
-                   : tagci_meet(c, a->call, t ? t->name : "", own_error, TAGC_ERR_MISMATCH, NULL);
-    return code ? code : tagci_comm_copy(c, &r->line);
-}
-
-int tagci_form_run(const struct tagci_args *a, enum tagci_form form, struct tagci_comm *c, struct tagci_tensor *t,
-                   int own_error, TAGC_Request *request)
-{
-    if (form == TAGCI_BLOCKING)
-        return run_to_end(a, c, t, own_error);
-    struct request *r = tagci_alloc_zero(1, sizeof *r);
-    if (!r)
-        return tagci_error(MPI_ERR_NO_MEM, "%s: no memory for a request", a->call);
     tagci_at_finalize(destroy_all);
-    r->persistent = form == TAGCI_PERSISTENT;
-    r->user = a->comm;
-    int code = r->persistent ? own_line(r, a, c, t, own_error) : MPI_SUCCESS;
-    if (!code)
-        code = tagci_op_init(&r->op, a, r->line ? r->line : c, t, r->persistent, own_error);
-    if (!code && r->persistent && r->op.code) /* no memory: nothing can ever start */
-        code = r->op.code;
-    if (!code && !(r->handle = (TAGC_Request)tagci_handle_make(&requests, r)))
-        code = tagci_error(MPI_ERR_NO_MEM, "%s: no memory for a handle", a->call);
-    if (code) {
-        destroy(r);
-        return code;
-    }
-    *request = r->handle;
-    if (!r->persistent) {
-        r->started = 1;
-        tagci_engine_start(&r->op);
-    }
-    return MPI_SUCCESS;
+    r->handle = (TAGC_Request)tagci_handle_make(&requests, r);
+    return r->handle ? 0 : -1;
 }
 
 /* ---- completion ---- */
 
-static int find(const char *call, TAGC_Request *request, struct request **r)
+static int find(const char *call, TAGC_Request *request, struct tagci_request **r)
 {
     *r = NULL;
     if (!request)
@@ -138,13 +61,13 @@ static int find(const char *call, TAGC_Request *request, struct request **r)
 }
 
 /* The user learns of a completion: a nonblocking request goes, a persistent one becomes inactive. */
-static int finish(struct request *r, TAGC_Request *request)
+static int finish(struct tagci_request *r, TAGC_Request *request)
 {
     int code = r->started ? r->op.code : MPI_SUCCESS;
     MPI_Comm user = r->user;
     r->started = 0;
     if (!r->persistent) {
-        destroy(r);
+        tagci_request_destroy(r);
         *request = TAGC_REQUEST_NULL;
     }
     return tagci_error_raise(user, code);
@@ -152,7 +75,7 @@ static int finish(struct request *r, TAGC_Request *request)
 
 static int start(const char *call, TAGC_Request *request)
 {
-    struct request *r;
+    struct tagci_request *r;
     int code = find(call, request, &r);
     if (!code && !r)
         code = tagci_error(TAGC_ERR_REQUEST, "%s: request is TAGC_REQUEST_NULL", call);
@@ -199,7 +122,7 @@ int TAGC_Startall(int n, TAGC_Request requests_[])
 
 static int wait_for(const char *call, TAGC_Request *request)
 {
-    struct request *r;
+    struct tagci_request *r;
     int code = find(call, request, &r);
     if (code)
         return tagci_error_raise(MPI_COMM_NULL, code);
@@ -229,7 +152,7 @@ int TAGC_Waitall(int n, TAGC_Request requests_[])
 
 int TAGC_Test(TAGC_Request *request, int *flag)
 {
-    struct request *r = NULL;
+    struct tagci_request *r = NULL;
     int code = flag ? find("TAGC_Test", request, &r) : tagci_error(MPI_ERR_ARG, "TAGC_Test: flag is NULL");
     if (code)
         return tagci_error_raise(MPI_COMM_NULL, code);
@@ -252,7 +175,7 @@ int TAGC_Testall(int n, TAGC_Request requests_[], int *flag)
     tagci_engine_sweep();
     *flag = 1;
     for (int i = 0; i < n && *flag; i++) {
-        struct request *r;
+        struct tagci_request *r;
         if ((code = find("TAGC_Testall", &requests_[i], &r)))
             return tagci_error_raise(MPI_COMM_NULL, code);
         *flag = !r || tagci_engine_done(&r->op);
@@ -262,7 +185,7 @@ int TAGC_Testall(int n, TAGC_Request requests_[], int *flag)
 
 int TAGC_Request_free(TAGC_Request *request)
 {
-    struct request *r;
+    struct tagci_request *r;
     if (request && !tagci_mpi_usable()) {
         *request = TAGC_REQUEST_NULL;
         return MPI_SUCCESS;
@@ -275,7 +198,7 @@ int TAGC_Request_free(TAGC_Request *request)
     *request = TAGC_REQUEST_NULL;
     r->freed = 1;
     if (!tagci_engine_at_completion(&r->op, destroy_op))
-        destroy(r);
+        tagci_request_destroy(r);
     return MPI_SUCCESS;
 }
 
@@ -284,7 +207,7 @@ int TAGC_Request_free(TAGC_Request *request)
 #ifdef HAVE_MPIX_GREQUEST_START
 static int grequest_query(void *state, MPI_Status *status)
 {
-    struct request *r = state;
+    struct tagci_request *r = state;
     MPI_Status_set_elements(status, MPI_BYTE, 0);
     MPI_Status_set_cancelled(status, 0);
     status->MPI_SOURCE = status->MPI_TAG = MPI_UNDEFINED;
@@ -293,7 +216,7 @@ static int grequest_query(void *state, MPI_Status *status)
 
 static int grequest_free(void *state)
 {
-    destroy(state);
+    tagci_request_destroy(state);
     return MPI_SUCCESS;
 }
 
@@ -315,20 +238,20 @@ static int grequest_wait(int count, void **states, double timeout, MPI_Status *s
     (void)status;
     double end = MPI_Wtime() + timeout;
     for (int i = 0; i < count; i++)
-        while (!tagci_engine_done(&((struct request *)states[i])->op) && (timeout <= 0 || MPI_Wtime() < end))
+        while (!tagci_engine_done(&((struct tagci_request *)states[i])->op) && (timeout <= 0 || MPI_Wtime() < end))
             tagci_engine_sweep();
     return MPI_SUCCESS;
 }
 
 static void grequest_done(struct tagci_op *op)
 {
-    MPI_Grequest_complete(((struct request *)op)->mpi);
+    MPI_Grequest_complete(((struct tagci_request *)op)->mpi);
 }
 #endif
 
 int TAGC_Request_get_mpi(TAGC_Request *request, MPI_Request *mpi_request)
 {
-    struct request *r = NULL;
+    struct tagci_request *r = NULL;
     int code = mpi_request ? find("TAGC_Request_get_mpi", request, &r)
                            : tagci_error(MPI_ERR_ARG, "TAGC_Request_get_mpi: mpi_request is NULL");
     if (!code && !r)

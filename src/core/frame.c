@@ -108,6 +108,14 @@ void tagci_frame_lay(unsigned char *at, enum tagci_type type, enum tagci_value v
     memset(values + used, 0, p.escape_values - used);
 }
 
+size_t tagci_frame_length(const unsigned char *at, size_t room, enum tagci_type type, size_t n)
+{
+    if (room < TAGCI_FRAME_HEADER || at[2] >= TAGCI_VALUES || get32(at + 4) > n || get32(at + 8) > n)
+        return 0;
+    size_t bytes = tagci_frame_bytes(type, at[2], n, at[1] & 1, get32(at + 4), get32(at + 8));
+    return bytes <= room ? bytes : 0;
+}
+
 static int check_escapes(const struct tagci_frame *f)
 {
     uint32_t least = 0;

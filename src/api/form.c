@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors */
+#include "config.h"
+
+#include "api/form.h"
+#include "api/request.h"
+#include "coll/engine.h"
+#include "coll/meet.h"
+#include "fortran/strided.h"
+#include "util/error.h"
+#include "util/mem.h"
+
+int tagci_form_buffers(const struct tagci_args *a)
+{
+    if (a->sendbuf != TAGCI_STRIDED && a->recvbuf != TAGCI_STRIDED)
+        return MPI_SUCCESS;
+    return tagci_error(MPI_ERR_BUFFER, "%s: %s " TAGCI_STRIDED_TEXT, a->call,
+                       a->sendbuf == TAGCI_STRIDED ? "sendbuf" : "recvbuf");
+}
+
+int tagci_form_check_tensor(const struct tagci_args *a, const struct tagci_comm *c, const struct tagci_tensor *t,
+                            size_t n)
+{
+    if (t->comm != c)
+        return tagci_error(TAGC_ERR_TENSOR, "%s: tensor \"%s\" was made on another communicator", a->call, t->name);
+    if (t->datatype != a->datatype) {
+        enum tagci_type given;
+        if (!t->compressible || !tagci_type_of(a->datatype, &given) || given != t->type)
+            return tagci_error(TAGC_ERR_TENSOR, "%s: tensor \"%s\" was made for another datatype%s%s", a->call, t->name,
+                               t->compressible ? ": " : "", t->compressible ? tagci_type_name(t->type) : "");
+    }
+    if (t->count != n)
+        return tagci_error(TAGC_ERR_TENSOR, "%s: tensor \"%s\" has %zu elements, the call %zu", a->call, t->name,
+                           t->count, n);
+    if (t->in_flight)
+        return tagci_error(TAGC_ERR_BUSY, "%s: tensor \"%s\" has an operation in flight", a->call, t->name);
+    return MPI_SUCCESS;
+}
+
+static int check_request(const struct tagci_args *a, enum tagci_form form, TAGC_Request *request)
+{
+    if (form == TAGCI_BLOCKING)
+        return MPI_SUCCESS;
+    if (!request)
+        return tagci_error(MPI_ERR_ARG, "%s: request is NULL", a->call);
+    *request = TAGC_REQUEST_NULL;
+    return MPI_SUCCESS;
+}
+
+static int run_to_end(const struct tagci_args *a, struct tagci_comm *c, struct tagci_tensor *t, int own_error)
+{
+    struct tagci_op op;
+    int code = tagci_op_init(&op, a, c, t, 0, own_error);
+    if (code)
+        return code;
+    if (tagci_engine_busy()) {
+        tagci_engine_start(&op);
+        tagci_engine_wait(&op);
+    } else {
+        op.blocking = 1;
+        tagci_op_start(&op);
+        tagci_op_wait(&op);
+    }
+    code = op.code;
+    tagci_op_release(&op);
+    return code;
+}
+
+/* A persistent operation has a communicator of its own, so that requests may be started in any order. Collective, as the
+ * initialization of MPI's persistent collectives is; the ranks learn here of each other's errors. */
+static int own_line(struct tagci_request *r, const struct tagci_args *a, struct tagci_comm *c, struct tagci_tensor *t,
+                    int own_error)
+{
+    int code = a->tensor == TAGC_TENSOR_NULL
+                   ? own_error
+                   : tagci_meet(c, a->call, t ? t->name : "", own_error, TAGC_ERR_MISMATCH, NULL);
+    return code ? code : tagci_comm_copy(c, &r->line);
+}
+
+static int run(const struct tagci_args *a, enum tagci_form form, struct tagci_comm *c, struct tagci_tensor *t,
+               int own_error, TAGC_Request *request)
+{
+    if (form == TAGCI_BLOCKING)
+        return run_to_end(a, c, t, own_error);
+    struct tagci_request *r = tagci_alloc_zero(1, sizeof *r);
+    if (!r)
+        return tagci_error(MPI_ERR_NO_MEM, "%s: no memory for a request", a->call);
+    r->persistent = form == TAGCI_PERSISTENT;
+    r->user = a->comm;
+    int code = r->persistent ? own_line(r, a, c, t, own_error) : MPI_SUCCESS;
+    if (!code)
+        code = tagci_op_init(&r->op, a, r->line ? r->line : c, t, r->persistent, own_error);
+    if (!code && r->persistent && r->op.code) /* no memory: nothing can ever start */
+        code = r->op.code;
+    if (!code && tagci_request_register(r))
+        code = tagci_error(MPI_ERR_NO_MEM, "%s: no memory for a handle", a->call);
+    if (code) {
+        tagci_request_destroy(r);
+        return code;
+    }
+    *request = r->handle;
+    if (!r->persistent) {
+        r->started = 1;
+        tagci_engine_start(&r->op);
+    }
+    return MPI_SUCCESS;
+}
+
+/* A call without a tensor that goes to MPI as it stands, errors too: nothing is between the user and MPI but this. */
+static int pass_on(const struct tagci_args *a, const struct tagci_face *face, const struct tagci_comm *c)
+{
+    double then = MPI_Wtime();
+    int code = face->call_mpi(a);
+    size_t n;
+    if (code || face->count_elements(a, c, &n))
+        return code;
+    int size;
+    MPI_Type_size(a->datatype, &size);
+    struct tagci_stats s = {{0}};
+    s.at[TAGC_STAT_CALLS] = 1;
+    s.at[TAGC_STAT_ELEMENTS] = (double)n;
+    s.at[TAGC_STAT_BYTES_SENT] = s.at[TAGC_STAT_BYTES_RECEIVED] = s.at[TAGC_STAT_BYTES_DENSE] =
+        (double)n * size * (c->size - 1.0) / c->size * (a->collective == TAGCI_ALLREDUCE ? 2 : 1);
+    s.at[TAGC_STAT_DENSITY] = s.at[TAGC_STAT_UNION_DENSITY] = 1;
+    s.at[TAGC_STAT_ALGORITHM] = TAGC_ALGORITHM_DENSE;
+    s.at[TAGC_STAT_TIME_TOTAL] = s.at[TAGC_STAT_TIME_COMM] = MPI_Wtime() - then;
+    tagci_stats_add(NULL, &s);
+    return MPI_SUCCESS;
+}
+
+/* Finds the parties of a call and checks its arguments. With a tensor, the ranks meet on the tensor's communicator whatever
+ * is wrong with the arguments: *own_error is then this rank's news for the others. Returns an error only where there is
+ * nobody to tell. */
+static int prepare(const struct tagci_args *a, const struct tagci_face *face, struct tagci_comm **c,
+                   struct tagci_tensor **t, int *own_error)
+{
+    *own_error = MPI_SUCCESS;
+    *t = NULL;
+    if (a->tensor == TAGC_TENSOR_NULL) {
+        int code = tagci_comm_get(a->call, a->comm, c);
+        if (code || (code = tagci_form_buffers(a)))
+            return code;
+        return face->goes_to_mpi(a, *c) ? MPI_SUCCESS : face->check(a, *c, NULL);
+    }
+    *t = tagci_tensor_of(a->tensor);
+    if (!*t) {
+        *own_error = tagci_error(TAGC_ERR_TENSOR, "%s: tensor is not a tensor: freed, or never made", a->call);
+        return tagci_comm_get(a->call, a->comm, c);
+    }
+    struct tagci_comm *given = NULL;
+    *c = (*t)->comm;
+    int code = tagci_comm_get(a->call, a->comm, &given);
+    if (!code)
+        code = given == *c ? face->check(a, *c, *t)
+                           : tagci_error(TAGC_ERR_TENSOR, "%s: tensor \"%s\" was made on another communicator", a->call,
+                                         (*t)->name);
+    *own_error = code;
+    return MPI_SUCCESS;
+}
+
+int tagci_form_call(const struct tagci_args *a, enum tagci_form form, const struct tagci_face *face,
+                    TAGC_Request *request)
+{
+    struct tagci_comm *c;
+    struct tagci_tensor *t;
+    int own_error, code = check_request(a, form, request);
+    if (!code)
+        code = prepare(a, face, &c, &t, &own_error);
+    if (code)
+        return tagci_error_raise(a->comm, code);
+    if (form == TAGCI_BLOCKING && !t && !own_error && face->goes_to_mpi(a, c))
+        return pass_on(a, face, c);
+    return tagci_error_raise(a->comm, run(a, form, c, t, own_error, request));
+}
