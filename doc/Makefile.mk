@@ -2,6 +2,7 @@
 # Copyright (c) the TAGC authors
 
 dist_man_MANS = \
+    doc/man/man1/tagc_info.1 \
     doc/man/man3/TAGC_Allreduce.3 \
     doc/man/man3/TAGC_Allreduce_c.3 \
     doc/man/man3/TAGC_Allreduce_init.3 \

@@ -91,3 +91,14 @@ libtagc_files = \
     src/util/settings.h \
     src/util/settings_parse.c \
     src/util/settings_table.h
+
+# Tools
+if BUILD_TOOLS
+bin_PROGRAMS += tagc_info
+endif
+tagc_info_SOURCES = \
+    src/tools/report.c \
+    src/tools/report.h \
+    src/tools/tagc_info.c
+tagc_info_LDADD = libtagc_all.la
+tagc_info_CFLAGS = $(TAGC_CFLAGS) $(OPENMP_CFLAGS)

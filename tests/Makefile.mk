@@ -11,3 +11,7 @@ tests_yield_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 tests_yield_la_LIBADD =
 
 EXTRA_DIST += tests/check-format tests/setup.sh tests/run-one tests/lsan.supp tests/valgrind.supp
+
+# Tools
+dist_check_SCRIPTS += tests/tools/check-info
+TESTS += tests/tools/check-info

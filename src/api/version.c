@@ -8,6 +8,7 @@
 #include "core/frame.h"
 #include "tagc.h"
 #include "util/error.h"
+#include "util/mpi_state.h"
 
 _Static_assert(TAGCI_WIRE_VERSION == TAGC_WIRE_VERSION, "wire version of src/core/frame.h and of m4/version.m4");
 
@@ -37,13 +38,8 @@ int TAGC_Get_library_version(char *version, int *resultlen)
 {
     if (!version || !resultlen)
         return null_argument("TAGC_Get_library_version", version ? "resultlen" : "version");
-    char mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length;
-    MPI_Get_library_version(mpi, &length);
-    mpi[strcspn(mpi, "\n,")] = 0; /* MPIs tell stories */
-    for (char *p = mpi; *p; p++)
-        if (*p == '\t')
-            *p = ' ';
+    char mpi[MPI_MAX_LIBRARY_VERSION_STRING];
+    tagci_mpi_library(mpi);
     snprintf(version, TAGC_MAX_LIBRARY_VERSION_STRING, "TAGC %s, wire %d, built with %s, runs with %.100s, %.60s",
              TAGC_VERSION_STRING, TAGC_WIRE_VERSION, TAGC_BUILD_MPI, mpi, COMPILER);
     *resultlen = (int)strlen(version);

@@ -58,7 +58,7 @@ static const struct tagci_setting_entry table[TAGCI_SETTINGS] = {
         "How an allgather travels. This version has no allgather: bfloat16 and int8 are refused, the others have no "
         "effect.",
         TAGCI_KIND_WORD, OFFSET(gather), 1, gathers,
-        1u << TAGCI_GATHER_BFLOAT16 | 1u << TAGCI_GATHER_INT8},
+        0},
     [TAGCI_SET_MIN_COUNT] = {"min_count", "a number of elements (0 or more)",
         "Vectors with fewer elements go dense, unless an algorithm is named.",
         TAGCI_KIND_COUNT, OFFSET(min_count), 1, NULL, 0},
@@ -75,7 +75,7 @@ static const struct tagci_setting_entry table[TAGCI_SETTINGS] = {
         TAGCI_KIND_BACKEND, OFFSET(backend), 0, NULL, 0},
     [TAGCI_SET_PROGRESS] = {"progress", "poll or thread",
         "What makes operations advance: the caller's own calls, or a thread. thread is not in this version.",
-        TAGCI_KIND_WORD, OFFSET(progress), 1, progresses, 1u << TAGCI_PROGRESS_THREAD},
+        TAGCI_KIND_WORD, OFFSET(progress), 1, progresses, 0},
     [TAGCI_SET_CHECKSUM] = {"checksum", "false or true",
         "CRC32C on every message of the direct algorithm. Without it a damaged message may give a wrong value, never "
         "a crash or a hang.",
@@ -288,6 +288,21 @@ static enum tagci_setting_error find_rule(const char *layers, const char *name, 
         }
     }
     return got < 0 ? TAGCI_SETTING_BAD : TAGCI_SETTING_OK;
+}
+
+void tagci_settings_rule(const char *layers, const char *tensor_name, char *text, size_t size)
+{
+    struct tagci_rule rule;
+    char why[400];
+    const char *values_given, *kind;
+    int which;
+    text[0] = 0;
+    if (find_rule(layers, tensor_name, &rule, &which, why, sizeof why))
+        snprintf(text, size, "%s", why);
+    else if (which == 1)
+        snprintf(text, size, "\"%s\" of layers", rule.pattern);
+    else if (which == 2 && tagci_transformer_rule(tensor_name, &values_given, &kind))
+        snprintf(text, size, "\"%s\" of the built-in set: %s", rule.pattern, kind);
 }
 
 /* ---- The whole ---- */

@@ -103,6 +103,9 @@ enum tagci_setting_error tagci_settings_resolve(const char *tensor_name, const s
  * threshold, value native, whatever the environment says). */
 enum tagci_setting_error tagci_settings_exact(struct tagci_settings *out, char *why, size_t size);
 
+/* The layer rule that a tensor of this name falls under, in words: "" if none. layers: a text that has been resolved. */
+void tagci_settings_rule(const char *layers, const char *tensor_name, char *text, size_t size);
+
 /* Share held back at this call (counted from 0). */
 double tagci_settings_share(const struct tagci_settings *s, int64_t call);
 
