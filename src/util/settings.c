@@ -55,8 +55,8 @@ static const struct tagci_setting_entry table[TAGCI_SETTINGS] = {
         "Whether what was held back or rounded off is added to the next call's input. false: it is dropped.",
         TAGCI_KIND_SWITCH, OFFSET(error_feedback), 1, NULL, 0},
     [TAGCI_SET_GATHER] = {"gather", "lossless, native, bfloat16 or int8",
-        "How an allgather travels. This version has no allgather: bfloat16 and int8 are refused, the others have no "
-        "effect.",
+        "How an allgather travels. lossless never changes a bit: with a tensor it codes the change since the tensor's "
+        "last gather. native: as MPI sends it. bfloat16 and int8 round, the same on every rank, and then code.",
         TAGCI_KIND_WORD, OFFSET(gather), 1, gathers,
         0},
     [TAGCI_SET_MIN_COUNT] = {"min_count", "a number of elements (0 or more)",
@@ -68,13 +68,15 @@ static const struct tagci_setting_entry table[TAGCI_SETTINGS] = {
     [TAGCI_SET_LAYERS] = {"layers", "transformer, none, or rules like *mlp*:value=int4,sparsity=0.9;*norm*:algorithm=dense",
         "Settings by the tensor's name. The first rule whose pattern (fnmatch(3)) matches decides. transformer: the "
         "built-in rules, which send norms, biases, position tables and attention projections dense and leave the rest "
-        "alone; as the last of other rules, it stands for them there. none: no rules.",
+        "alone; as the last of other rules, it stands for them there, and with values behind it "
+        "(transformer:sparsity=0.95) these are for the tensors that the set leaves alone. none: no rules.",
         TAGCI_KIND_LAYERS, OFFSET(layers), 1, NULL, 0},
     [TAGCI_SET_BACKEND] = {"backend", "auto, openmp, cuda, hip, an ordered list of them, or ^name to exclude one",
         "What runs the kernels. auto: what owns the memory, else openmp.",
         TAGCI_KIND_BACKEND, OFFSET(backend), 0, NULL, 0},
     [TAGCI_SET_PROGRESS] = {"progress", "poll or thread",
-        "What makes operations advance: the caller's own calls, or a thread. thread is not in this version.",
+        "What makes operations in flight advance: the library's calls alone, or a thread too (with MPI_THREAD_MULTIPLE "
+        "only).",
         TAGCI_KIND_WORD, OFFSET(progress), 1, progresses, 0},
     [TAGCI_SET_CHECKSUM] = {"checksum", "false or true",
         "CRC32C on every message of the direct algorithm. Without it a damaged message may give a wrong value, never "
