@@ -3,6 +3,14 @@
 
 dist_man_MANS = \
     doc/man/man1/tagc_info.1 \
+    doc/man/man3/TAGC_Allgather.3 \
+    doc/man/man3/TAGC_Allgather_c.3 \
+    doc/man/man3/TAGC_Allgather_init.3 \
+    doc/man/man3/TAGC_Allgather_init_c.3 \
+    doc/man/man3/TAGC_Allgatherv.3 \
+    doc/man/man3/TAGC_Allgatherv_c.3 \
+    doc/man/man3/TAGC_Allgatherv_init.3 \
+    doc/man/man3/TAGC_Allgatherv_init_c.3 \
     doc/man/man3/TAGC_Allreduce.3 \
     doc/man/man3/TAGC_Allreduce_c.3 \
     doc/man/man3/TAGC_Allreduce_init.3 \
@@ -12,6 +20,10 @@ dist_man_MANS = \
     doc/man/man3/TAGC_Get_library_version.3 \
     doc/man/man3/TAGC_Get_stat.3 \
     doc/man/man3/TAGC_Get_version.3 \
+    doc/man/man3/TAGC_Iallgather.3 \
+    doc/man/man3/TAGC_Iallgather_c.3 \
+    doc/man/man3/TAGC_Iallgatherv.3 \
+    doc/man/man3/TAGC_Iallgatherv_c.3 \
     doc/man/man3/TAGC_Iallreduce.3 \
     doc/man/man3/TAGC_Iallreduce_c.3 \
     doc/man/man3/TAGC_Ireduce_scatter.3 \

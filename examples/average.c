@@ -17,7 +17,8 @@ int main(int argc, char **argv)
     MPI_Info info;
     TAGC_Tensor tensor;
     MPI_Info_create(&info);
-    MPI_Info_set(info, "tagc_sparsity", "0.95"); /* 1 value in 20 travels, the rest waits for the next call */
+    MPI_Info_set(info, "tagc_sparsity", "0.95");    /* 1 value in 20 travels, the rest waits for the next call */
+    MPI_Info_set(info, "tagc_algorithm", "direct"); /* the default, auto, leaves ranks of one node to MPI */
     TAGC_Tensor_create(MPI_COMM_WORLD, "mlp.weight", PART * ranks, MPI_FLOAT, info, &tensor);
     for (int step = 0; step < 10; step++) {
         for (int i = 0; i < PART * ranks; i++)
