@@ -140,7 +140,7 @@ static int prepare(const struct tagci_args *a, const struct tagci_face *face, st
         int code = tagci_comm_get(a->call, a->comm, c);
         if (code || (code = tagci_form_buffers(a)))
             return code;
-        return face->goes_to_mpi(a, *c) ? MPI_SUCCESS : face->check(a, *c, NULL);
+        return !face->check_first && face->goes_to_mpi(a, *c) ? MPI_SUCCESS : face->check(a, *c, NULL);
     }
     *t = tagci_tensor_of(a->tensor);
     if (!*t) {

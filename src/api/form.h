@@ -16,6 +16,7 @@ struct tagci_face {
     int (*check)(const struct tagci_args *a, const struct tagci_comm *c, const struct tagci_tensor *t);
     /* A call without a tensor is MPI's own, from first to last? The same on all ranks. */
     int (*goes_to_mpi)(const struct tagci_args *a, const struct tagci_comm *c);
+    int check_first; /* before such a call too: MPI does not find everything */
     int (*call_mpi)(const struct tagci_args *a);
     int (*count_elements)(const struct tagci_args *a, const struct tagci_comm *c, size_t *n); /* of the whole vector */
 };

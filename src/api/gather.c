@@ -115,7 +115,7 @@ static int goes_to_mpi(const struct tagci_args *a, const struct tagci_comm *c)
     return !tagci_gather_pays(c, (double)n * size);
 }
 
-static const struct tagci_face face = {check, goes_to_mpi, call_mpi, count_elements};
+static const struct tagci_face face = {check, goes_to_mpi, 1, call_mpi, count_elements};
 
 static int call(const struct tagci_args *a, enum tagci_form form, TAGC_Request *request)
 {

@@ -100,7 +100,7 @@ static int goes_to_mpi(const struct tagci_args *a, const struct tagci_comm *c)
     return automatic && tagci_type_size(type) > 2 && !c->exact.trace[0];
 }
 
-static const struct tagci_face face = {check, goes_to_mpi, call_mpi, count_elements};
+static const struct tagci_face face = {check, goes_to_mpi, 0, call_mpi, count_elements};
 
 static int call(const struct tagci_args *a, enum tagci_form form, TAGC_Request *request)
 {
