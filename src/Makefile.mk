@@ -32,14 +32,19 @@ libtagc_core_la_SOURCES = \
 libtagc_files = \
     src/api/checkpoint.c \
     src/api/error.c \
+    src/api/form.c \
     src/api/form.h \
+    src/api/gather.c \
     src/api/predefined.c \
+    src/api/profile.h \
     src/api/reduce.c \
     src/api/request.c \
+    src/api/request.h \
     src/api/stat.c \
     src/api/tensor.c \
     src/api/tensor.h \
     src/api/version.c \
+    src/api/weak.c \
     src/backend/backend.h \
     src/backend/registry.c \
     src/coll/agree.c \
@@ -52,6 +57,9 @@ libtagc_files = \
     src/coll/cuts.h \
     src/coll/engine.c \
     src/coll/engine.h \
+    src/coll/gather.h \
+    src/coll/gather_coded.c \
+    src/coll/gather_native.c \
     src/coll/geometry.c \
     src/coll/geometry.h \
     src/coll/image.c \
@@ -91,6 +99,19 @@ libtagc_files = \
     src/util/settings.h \
     src/util/settings_parse.c \
     src/util/settings_table.h
+
+# What repeats tagc.h is written by a script, in the build folder; a tarball has it
+interfaces_awk = $(MKDIR_P) $(@D) && $(AWK) -f $(top_srcdir)/src/interfaces.awk
+interfaces_from = include/tagc.h src/interfaces.awk
+include/tagc_profile.h: $(interfaces_from)
+	$(AM_V_GEN)$(interfaces_awk) -v want=profile $(top_srcdir)/include/tagc.h >$@.new && mv -f $@.new $@
+src/api/profile.h: $(interfaces_from)
+	$(AM_V_GEN)$(interfaces_awk) -v want=names $(top_srcdir)/include/tagc.h >$@.new && mv -f $@.new $@
+src/api/weak.c: $(interfaces_from)
+	$(AM_V_GEN)$(interfaces_awk) -v want=weak $(top_srcdir)/include/tagc.h >$@.new && mv -f $@.new $@
+EXTRA_DIST += src/interfaces.awk
+CLEANFILES += include/tagc_profile.h.new src/api/profile.h.new src/api/weak.c.new
+DISTCLEANFILES += include/tagc_profile.h src/api/profile.h src/api/weak.c
 
 # Tools
 if BUILD_TOOLS
