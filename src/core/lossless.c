@@ -14,10 +14,11 @@
 
 #define BLOCK TAGCI_LOSSLESS_BLOCK
 #define HEADER TAGCI_LOSSLESS_HEADER
-#define TILE 256         /* a multiple of 8 */
+#define TILE 512         /* a multiple of 8 */
 #define SMALL 256        /* blocks below this gain nothing: the description of the code eats it up */
 #define SAMPLES 16       /* stretches of the sample */
-#define SAMPLE_LENGTH 64 /* elements of each */
+#define SAMPLE_LENGTH 32 /* elements of each */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
 #define PAIRED 1
 #define UNIFORM 2
 
@@ -25,6 +26,14 @@ struct sample {
     uint32_t exponents[256], lengths[65];
     size_t n;
 };
+
+/* memcpy of a part of a tile. Compilers that know it to be small make string instructions of it, which are slow to start;
+ * this hides what they know. */
+static ALWAYS_INLINE void copy(void *to, const void *from, size_t bytes)
+{
+    __asm__("" : "+r"(bytes));
+    memcpy(to, from, bytes);
+}
 
 static unsigned mantissa_bits(int type)
 {
@@ -63,7 +72,7 @@ static inline void unpack_bits(const unsigned char *in, size_t n, unsigned k, ui
     const uint64_t m2 = ((UINT64_C(1) << 2 * k) - 1) * UINT64_C(0x0000000100000001);
     const uint64_t m4 = (UINT64_C(1) << 4 * k) - 1;
     unsigned char near[TILE + 8];
-    memcpy(near, in, (n + 7) / 8 * k);
+    copy(near, in, (n + 7) / 8 * k);
     for (size_t i = 0; i < n; i += 8) {
         uint64_t x;
         memcpy(&x, near + i / 8 * k, 8);
@@ -92,23 +101,100 @@ static size_t raw_bytes(size_t n, unsigned r)
 #define NAME(x) x##_64
 #include "core/lossless_word.h"
 
-/* Calls f of the right width; constants of the common types are known to the compiler. */
-#define BY_WIDTH(type, f, ...)                                                                                         \
-    do {                                                                                                               \
-        switch (tagci_lossless_size(type)) {                                                                           \
-        case 1:                                                                                                        \
-            f##_8(__VA_ARGS__);                                                                                        \
-            break;                                                                                                     \
-        case 2:                                                                                                        \
-            f##_16(__VA_ARGS__);                                                                                       \
-            break;                                                                                                     \
-        case 4:                                                                                                        \
-            f##_32(__VA_ARGS__);                                                                                       \
-            break;                                                                                                     \
-        default:                                                                                                       \
-            f##_64(__VA_ARGS__);                                                                                       \
-        }                                                                                                              \
-    } while (0)
+/* Functions of the right width. Numbers of bits are constants where that is worth code: shifts of 16-bit lanes by a
+ * variable are slow. */
+static void split_exponents(int type, const unsigned char *now, size_t n, unsigned base, uint8_t *symbols,
+                            unsigned char *raw)
+{
+    switch (type) {
+    case TAGCI_F32:
+        split_exponents_32(now, n, 23, 0, symbols, raw);
+        break;
+    case TAGCI_F16:
+        split_exponents_16(now, n, 10, 0, symbols, raw);
+        break;
+    case TAGCI_BF16:
+        split_exponents_16(now, n, 7, 0, symbols, raw);
+        break;
+    case TAGCI_F64:
+        split_exponents_64(now, n, 52, base, symbols, raw);
+        break;
+    default:
+        memcpy(symbols, now, n);
+    }
+}
+
+static void join_exponents(int type, const uint8_t *symbols, const unsigned char *raw, size_t n, unsigned base,
+                           unsigned char *out)
+{
+    switch (type) {
+    case TAGCI_F32:
+        join_exponents_32(symbols, raw, n, 23, 0, out);
+        break;
+    case TAGCI_F16:
+        join_exponents_16(symbols, raw, n, 10, 0, out);
+        break;
+    case TAGCI_BF16:
+        join_exponents_16(symbols, raw, n, 7, 0, out);
+        break;
+    case TAGCI_F64:
+        join_exponents_64(symbols, raw, n, 52, base, out);
+        break;
+    default:
+        memcpy(out, symbols, n);
+    }
+}
+
+static void split_change(size_t size, const unsigned char *now, const unsigned char *before, size_t n, unsigned r,
+                         uint8_t *symbols, unsigned char *raw)
+{
+    if (size == 1)
+        split_change_8(now, before, n, 0, symbols, raw);
+    else if (size == 2 && r == 0)
+        split_change_16(now, before, n, 0, symbols, raw);
+    else if (size == 2 && r == 1)
+        split_change_16(now, before, n, 1, symbols, raw);
+    else if (size == 2)
+        split_change_16(now, before, n, r, symbols, raw);
+    else if (size == 4 && r == 16)
+        split_change_32(now, before, n, 16, symbols, raw);
+    else if (size == 4)
+        split_change_32(now, before, n, r, symbols, raw);
+    else
+        split_change_64(now, before, n, r, symbols, raw);
+}
+
+static void join_change(size_t size, const uint8_t *symbols, const unsigned char *raw, const unsigned char *before,
+                        size_t n, unsigned r, unsigned char *out)
+{
+    if (size == 1)
+        join_change_8(symbols, raw, before, n, 0, out);
+    else if (size == 2 && r == 0)
+        join_change_16(symbols, raw, before, n, 0, out);
+    else if (size == 2 && r == 1)
+        join_change_16(symbols, raw, before, n, 1, out);
+    else if (size == 2)
+        join_change_16(symbols, raw, before, n, r, out);
+    else if (size == 4 && r == 16)
+        join_change_32(symbols, raw, before, n, 16, out);
+    else if (size == 4)
+        join_change_32(symbols, raw, before, n, r, out);
+    else
+        join_change_64(symbols, raw, before, n, r, out);
+}
+
+static void sample(size_t size, const unsigned char *now, const unsigned char *before, size_t n, unsigned m,
+                   unsigned base, struct sample *s)
+{
+    if (size == 1)
+        sample_8(now, before, n, m, base, s);
+    else if (size == 2)
+        sample_16(now, before, n, m, base, s);
+    else if (size == 4)
+        sample_32(now, before, n, m, base, s);
+    else
+        sample_64(now, before, n, m, base, s);
+}
 
 /* ---- Choice of the method ---------------------------------------------------------------------- */
 
@@ -155,7 +241,7 @@ static unsigned exponent_base(const unsigned char *now, size_t n)
     return best < 2 ? 0 : 64 * best - 96;
 }
 
-/* From a sample: 16 stretches of 64 elements, evenly spaced. */
+/* From a sample: 16 stretches of 32 elements, evenly spaced. */
 static struct choice choose(int type, const unsigned char *now, const unsigned char *before, size_t n)
 {
     const size_t size = tagci_lossless_size(type);
@@ -168,7 +254,7 @@ static struct choice choose(int type, const unsigned char *now, const unsigned c
     size_t stretch = n < SAMPLES * SAMPLE_LENGTH ? n / SAMPLES : SAMPLE_LENGTH;
     for (size_t k = 0; k < SAMPLES; k++) {
         size_t at = k * (n - stretch) / (SAMPLES - 1) * size;
-        BY_WIDTH(type, sample, now + at, before ? before + at : NULL, stretch, m, c.base, &s);
+        sample(size, now + at, before ? before + at : NULL, stretch, m, c.base, &s);
     }
     uint64_t raw = (uint64_t)s.n * w << 8, best = raw - (raw >> 6);
     const unsigned r = type == TAGCI_LOSSLESS_BYTES ? 0 : m + 1;
@@ -201,6 +287,8 @@ static struct choice choose(int type, const unsigned char *now, const unsigned c
             bits += (uint64_t)s.lengths[l] * (k == 0 ? q : k < 9 ? l - 1 : w + q);
         }
         cost = entropy_256(merged, 10, s.n) + (bits << 8);
+        if (q % 8) /* odd bits take time, and what is alike within a length is not quite alike */
+            cost += s.n << 5;
         if (cost < best) {
             best = cost;
             c.method = TAGCI_LOSSLESS_CHANGE;
@@ -268,12 +356,12 @@ static size_t encode_body(int type, const struct choice *c, const unsigned char 
     const size_t size = tagci_lossless_size(type), raw = raw_bytes(n, c->r);
     uint8_t *symbols = work->symbols;
     if (c->method == TAGCI_LOSSLESS_EXPONENTS)
-        BY_WIDTH(type, split_exponents, now, n, mantissa_bits(type), c->base, symbols, out + HEADER);
+        split_exponents(type, now, n, c->base, symbols, out + HEADER);
     else
-        BY_WIDTH(type, split_change, now, before, n, c->r, symbols, out + HEADER);
+        split_change(size, now, before, n, c->r, symbols, out + HEADER);
     size_t bits, coded = n, escapes = 0, escaped_pairs = 0;
-    int flags = 0;
-    unsigned used;
+    int flags = 0, near = 0;
+    unsigned used, smallest = 0, largest = 0;
     if (c->paired) {
         flags = PAIRED;
         coded = (n + 1) / 2;
@@ -287,7 +375,11 @@ static size_t encode_body(int type, const struct choice *c, const unsigned char 
         for (size_t i = 0; escaped_pairs && (i = tagci_find_255(symbols, i, n)) < n; i++)
             escapes++;
     } else {
-        histogram(symbols, n, work->count);
+        near = tagci_huff_near(symbols, n, &smallest, &largest);
+        if (near)
+            tagci_huff_count_two(symbols, n, smallest, largest, work->two, work->counted, work->count[0]);
+        else
+            histogram(symbols, n, work->count);
         used = tagci_huff_lengths(work->count[0], work->length, &bits);
         escapes = work->count[0][255];
     }
@@ -312,7 +404,10 @@ static size_t encode_body(int type, const struct choice *c, const unsigned char 
         uint16_t bytes[TAGCI_HUFF_STREAMS];
         at += tagci_huff_put_lengths(work->length, at);
         tagci_huff_encoder_init(&work->encoder, work->length);
-        at = tagci_huff_encode(&work->encoder, flags & PAIRED ? work->pairs : symbols, coded, at, bytes);
+        if (near)
+            at = tagci_huff_encode_two(&work->encoder, symbols, work->two, n, smallest, largest, at, bytes);
+        else
+            at = tagci_huff_encode(&work->encoder, flags & PAIRED ? work->pairs : symbols, coded, at, bytes);
         for (size_t k = 0; k < TAGCI_HUFF_STREAMS; k++)
             put16(out + 8 + 2 * k, bytes[k]);
     }
@@ -420,9 +515,9 @@ static const char *decode_body(int type, int method, const unsigned char *body, 
     if ((size_t)(end - at) != escapes * size)
         return "block: length";
     if (exponents)
-        BY_WIDTH(type, join_exponents, work->symbols, raw, n, m, base, out);
+        join_exponents(type, work->symbols, raw, n, base, out);
     else
-        BY_WIDTH(type, join_change, work->symbols, raw, before, n, r, out);
+        join_change(size, work->symbols, raw, before, n, r, out);
     if (exponents && type != TAGCI_F64)
         return escapes ? "block: escapes where there are none" : NULL;
     for (size_t i = 0; (i = tagci_find_255(work->symbols, i, n)) < n; i++) {

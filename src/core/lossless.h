@@ -56,13 +56,19 @@ enum tagci_lossless_method {
 
 /* Scratch of one thread, to be allocated by the caller; nothing in it needs to be set, or survives a call. */
 struct tagci_lossless_work {
-    uint8_t symbols[TAGCI_LOSSLESS_BLOCK + 256];
-    uint8_t pairs[TAGCI_LOSSLESS_BLOCK / 2];
+    uint8_t symbols[TAGCI_LOSSLESS_BLOCK + 512];
+    union {
+        uint8_t pairs[TAGCI_LOSSLESS_BLOCK / 2];
+        uint16_t two[TAGCI_LOSSLESS_BLOCK / 2];
+    };
     uint32_t count[4][256];
     uint8_t length[256];
     struct tagci_huff_pairs pair_codes;
     union {
-        struct tagci_huff_encoder encoder;
+        struct {
+            struct tagci_huff_encoder encoder;
+            uint32_t counted[2][TAGCI_HUFF_NEAR * TAGCI_HUFF_NEAR];
+        };
         struct tagci_huff_decoder decoder;
     };
     unsigned char state[2 * TAGCI_LOSSLESS_BLOCK]; /* of lossless_round.h */

@@ -20,6 +20,63 @@ void tagci_huff_pairs_init(struct tagci_huff_pairs *p)
     }
 }
 
+/* ---- Near symbols ------------------------------------------------------------------------------ */
+
+int tagci_huff_near(const uint8_t *symbols, size_t n, unsigned *smallest, unsigned *largest)
+{
+    uint8_t low[64], high[64];
+    size_t i = 0;
+    memset(low, symbols[0], sizeof low);
+    memset(high, symbols[0], sizeof high);
+    for (; i + 64 <= n; i += 64)
+        for (size_t j = 0; j < 64; j++) {
+            low[j] = symbols[i + j] < low[j] ? symbols[i + j] : low[j];
+            high[j] = symbols[i + j] > high[j] ? symbols[i + j] : high[j];
+        }
+    for (; i < n; i++) {
+        low[0] = symbols[i] < low[0] ? symbols[i] : low[0];
+        high[0] = symbols[i] > high[0] ? symbols[i] : high[0];
+    }
+    for (size_t j = 1; j < 64; j++) {
+        low[0] = low[j] < low[0] ? low[j] : low[0];
+        high[0] = high[j] > high[0] ? high[j] : high[0];
+    }
+    *smallest = low[0];
+    *largest = high[0];
+    return *largest - *smallest < TAGCI_HUFF_NEAR;
+}
+
+void tagci_huff_count_two(const uint8_t *symbols, size_t n, unsigned smallest, unsigned largest, uint16_t *two,
+                          uint32_t scratch[2][TAGCI_HUFF_NEAR * TAGCI_HUFF_NEAR], uint32_t count[256])
+{
+    const unsigned range = largest - smallest + 1;
+    const uint16_t both = (uint16_t)(smallest | smallest << 8);
+    for (unsigned b = 0; b < range; b++)
+        for (unsigned a = 0; a < range; a++)
+            scratch[0][a + TAGCI_HUFF_NEAR * b] = scratch[1][a + TAGCI_HUFF_NEAR * b] = 0;
+    for (size_t i = 0; i < n / 2; i++) {
+        uint16_t x;
+        memcpy(&x, symbols + 2 * i, 2);
+        x = (uint16_t)(x - both);
+        two[i] = (uint16_t)((x & 63) | (x >> 2 & 63 * TAGCI_HUFF_NEAR));
+    }
+    for (size_t i = 0; i + 1 < n / 2; i += 2) {
+        scratch[0][two[i]]++;
+        scratch[1][two[i + 1]]++;
+    }
+    if (n / 2 % 2)
+        scratch[0][two[n / 2 - 1]]++;
+    memset(count, 0, 256 * sizeof *count);
+    for (unsigned b = 0; b < range; b++)
+        for (unsigned a = 0; a < range; a++) {
+            uint32_t c = (uint32_t)scratch[0][a + TAGCI_HUFF_NEAR * b] + scratch[1][a + TAGCI_HUFF_NEAR * b];
+            count[smallest + a] += c;
+            count[smallest + b] += c;
+        }
+    if (n % 2)
+        count[symbols[n - 1]]++;
+}
+
 /* ---- Code lengths ------------------------------------------------------------------------------ */
 
 /* Symbols that occur, by rising count, equal counts by rising symbol (two radix passes). */
@@ -46,19 +103,12 @@ static unsigned sort_symbols(const uint32_t count[256], uint8_t order[256])
     return n;
 }
 
-unsigned tagci_huff_lengths(const uint32_t count[256], uint8_t length[256], size_t *bits)
+/* Huffman's tree over n >= 2 rising weights, from two queues that both rise: symbols [0, n) and inner nodes [n, 2n-1).
+ * with[l]: codes of l bits, BITS standing for more as well. Returns how much too large the codes are then, in codes of
+ * BITS bits. */
+static uint32_t grow_tree(uint32_t weight[512], unsigned n, uint16_t with[BITS + 2])
 {
-    uint8_t order[256];
-    uint32_t weight[512];
-    uint16_t parent[512], depth[512], with[BITS + 2] = {0};
-    unsigned n = sort_symbols(count, order);
-    memset(length, 0, 256);
-    *bits = 0;
-    if (n < 2)
-        return n;
-    /* Huffman's tree from two queues, both of rising weight: symbols [0, n) and inner nodes [n, 2n-1) */
-    for (unsigned i = 0; i < n; i++)
-        weight[i] = count[order[i]];
+    uint16_t parent[512], depth[512];
     unsigned leaf = 0, inner = n;
     for (unsigned node = n; node < 2 * n - 1; node++) {
         unsigned child[2];
@@ -70,20 +120,42 @@ unsigned tagci_huff_lengths(const uint32_t count[256], uint8_t length[256], size
     depth[2 * n - 2] = 0;
     for (unsigned i = 2 * n - 2; i-- > 0;)
         depth[i] = (uint16_t)(depth[parent[i]] + 1);
+    memset(with, 0, (BITS + 2) * sizeof *with);
     for (unsigned i = 0; i < n; i++)
         with[depth[i] < BITS ? depth[i] : BITS]++;
-    /* Codes cut to BITS bits may be too many: lengthen the longest of the shorter ones until they fit. */
     uint32_t space = 0;
     for (unsigned l = 1; l <= BITS; l++)
         space += (uint32_t)with[l] << (BITS - l);
-    while (space > 1u << BITS) {
+    return space - (1u << BITS);
+}
+
+unsigned tagci_huff_lengths(const uint32_t count[256], uint8_t length[256], size_t *bits)
+{
+    uint8_t order[256];
+    uint32_t weight[512], total = 0, excess;
+    uint16_t with[BITS + 2];
+    unsigned n = sort_symbols(count, order);
+    memset(length, 0, 256);
+    *bits = 0;
+    if (n < 2)
+        return n;
+    for (unsigned i = 0; i < n; i++)
+        total += weight[i] = count[order[i]];
+    excess = grow_tree(weight, n, with);
+    if (excess) {
+        /* Rare symbols must have more room than they deserve. Who makes it is best decided by another tree, in which they
+         * are as frequent as that room; what is still too much is little. */
+        for (unsigned i = 0; i < n && weight[i] < total >> BITS; i++)
+            weight[i] = total >> BITS;
+        excess = grow_tree(weight, n, with);
+    }
+    for (; excess; excess--) {
         unsigned l = BITS - 1;
         while (!with[l])
             l--;
         with[l]--; /* one code of l bits and one of BITS become two of l + 1 */
         with[BITS]--;
         with[l + 1] = (uint16_t)(with[l + 1] + 2);
-        space--;
     }
     unsigned i = 0;
     for (unsigned l = BITS; l > 0; l--)
@@ -191,41 +263,92 @@ static inline uint64_t get_big(const unsigned char *at)
     return __builtin_bswap64(x);
 }
 
-/* Codes gather from the top of a word. Each brings its length along in the low bits: four of them fill bits 63..13 at
- * most, the lengths make bits 3..0 dirty, and the count of bits takes the whole word, of which a shift sees bits 5..0. */
+/* Codes come with their length in the low bits, where a shift looks for it, and are joined four at a time before they
+ * meet those that wait for a whole byte: at most 7 + 44 bits from the top. The lengths make bits 5..0 dirty at
+ * most, and what is dirty is cut off when whole bytes leave. */
+static inline unsigned char *put_four(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t *word, uint64_t *used,
+                                      unsigned char *out)
+{
+    uint64_t ab = a | b >> (a & 63), cd = c | d >> (c & 63), nab = a + b, ncd = c + d;
+    uint64_t w = *word | (ab | cd >> (nab & 63)) >> *used, u = *used + ((nab + ncd) & 63);
+    put_big(out, w);
+    *word = w << (u & 56) & UINT64_C(0xff) << 56;
+    *used = u & 7;
+    return out + (u >> 3);
+}
+
+static unsigned char *encode_end(const uint64_t *code, const uint8_t *symbols, size_t n, uint64_t word, uint64_t used,
+                                 unsigned char *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t c = code[symbols[i]];
+        word |= c >> used;
+        used += c & 63;
+    }
+    put_big(out, word & ~(uint64_t)63);
+    return out + (used + 7) / 8;
+}
+
 static unsigned char *encode_stream(const uint64_t *code, const uint8_t *symbols, size_t n, unsigned char *out)
 {
     uint64_t word = 0, used = 0;
     size_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        for (size_t k = 0; k < 4; k++) {
-            uint64_t c = code[symbols[i + k]];
-            word |= c >> (used & 63);
-            used += c;
-        }
+    for (; i + 4 <= n; i += 4)
+        out = put_four(code[symbols[i]], code[symbols[i + 1]], code[symbols[i + 2]], code[symbols[i + 3]], &word, &used,
+                       out);
+    return encode_end(code, symbols + i, n - i, word, used, out);
+}
+
+/* Two numbers hold four symbols; the dirt is then in bits 4..0. */
+static unsigned char *encode_stream_two(const struct tagci_huff_encoder *e, const uint8_t *symbols, const uint16_t *two,
+                                        size_t n, unsigned char *out)
+{
+    uint64_t word = 0, used = 0;
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4, two += 2) {
+        uint64_t a = e->two[two[0]], b = e->two[two[1]], u = used + ((a + b) & 63);
+        word |= (a | b >> (a & 63)) >> used;
         put_big(out, word);
-        used &= 63;
-        out += used >> 3;
-        word = word << (used & 56) & UINT64_C(0xff) << 56;
-        used &= 7;
+        out += u >> 3;
+        word = word << (u & 56) & UINT64_C(0xff) << 56;
+        used = u & 7;
     }
-    for (; i < n; i++) {
-        uint64_t c = code[symbols[i]];
-        word |= c >> (used & 63);
-        used += c;
-    }
-    used &= 63;
-    put_big(out, word & ~(uint64_t)15);
-    return out + (used + 7) / 8;
+    return encode_end(e->code, symbols + i, n - i, word, used, out);
+}
+
+static size_t quarter_of(size_t n)
+{
+    return (n + 2 * STREAMS - 1) / (2 * STREAMS) * 2;
 }
 
 unsigned char *tagci_huff_encode(const struct tagci_huff_encoder *e, const uint8_t *symbols, size_t n,
                                  unsigned char *out, uint16_t bytes[STREAMS])
 {
-    size_t quarter = (n + STREAMS - 1) / STREAMS;
+    size_t quarter = quarter_of(n);
     for (size_t k = 0; k < STREAMS; k++) {
         size_t from = k * quarter < n ? k * quarter : n, to = n - from > quarter ? from + quarter : n;
         unsigned char *end = encode_stream(e->code, symbols + from, to - from, out);
+        bytes[k] = (uint16_t)(end - out);
+        out = end;
+    }
+    return out;
+}
+
+unsigned char *tagci_huff_encode_two(struct tagci_huff_encoder *e, const uint8_t *symbols, const uint16_t *two,
+                                     size_t n, unsigned smallest, unsigned largest, unsigned char *out,
+                                     uint16_t bytes[STREAMS])
+{
+    size_t quarter = quarter_of(n);
+    for (unsigned b = 0; b <= largest - smallest; b++) {
+        uint64_t second = e->code[smallest + b];
+        for (unsigned a = 0; a <= largest - smallest; a++) {
+            uint64_t first = e->code[smallest + a], l = first & 63;
+            e->two[a + TAGCI_HUFF_NEAR * b] = (first - l) + ((second & ~(uint64_t)63) >> l) + l + (second & 63);
+        }
+    }
+    for (size_t k = 0; k < STREAMS; k++) {
+        size_t from = k * quarter < n ? k * quarter : n, to = n - from > quarter ? from + quarter : n;
+        unsigned char *end = encode_stream_two(e, symbols + from, two + from / 2, to - from, out);
         bytes[k] = (uint16_t)(end - out);
         out = end;
     }
@@ -431,7 +554,7 @@ int tagci_huff_decode(const struct tagci_huff_decoder *d, const unsigned char *i
                       size_t n, uint8_t *out)
 {
     struct stream s[STREAMS];
-    size_t width = d->pairs ? 2 : 1, quarter = (n + STREAMS - 1) / STREAMS, count;
+    size_t width = d->pairs ? 2 : 1, quarter = quarter_of(n), count;
     for (size_t k = 0; k < STREAMS; k++) {
         size_t from = k * quarter < n ? k * quarter : n, to = n - from > quarter ? from + quarter : n;
         s[k] = (struct stream){in, in + bytes[k], out + width * from, out + width * to, 0};

@@ -29,6 +29,15 @@ static inline unsigned tagci_huff_pair_code(const struct tagci_huff_pairs *p, un
     return v < p->width[u] ? p->row[u] + v : TAGCI_HUFF_PAIR_REST;
 }
 
+/* Where all symbols of a plane are within TAGCI_HUFF_NEAR of each other, as exponents of weights are, two of them at a time
+ * are counted and encoded, as near + TAGCI_HUFF_NEAR * next above the smallest: half the work, the same bytes. */
+#define TAGCI_HUFF_NEAR 64
+/* Range of n > 0 symbols; whether they are near. */
+int tagci_huff_near(const uint8_t *symbols, size_t n, unsigned *smallest, unsigned *largest);
+/* Numbers of floor(n / 2) pairs to two, and counts of all symbols. */
+void tagci_huff_count_two(const uint8_t *symbols, size_t n, unsigned smallest, unsigned largest, uint16_t *two,
+                          uint32_t scratch[2][TAGCI_HUFF_NEAR * TAGCI_HUFF_NEAR], uint32_t count[256]);
+
 /* Code lengths for these counts (their sum below 2^16): 0 for symbols that do not occur. With less than two symbols
  * there is no code, and all lengths are 0. Returns the number of symbols; *bits: length of all codes together. */
 unsigned tagci_huff_lengths(const uint32_t count[256], uint8_t length[256], size_t *bits);
@@ -39,15 +48,20 @@ unsigned tagci_huff_lengths(const uint32_t count[256], uint8_t length[256], size
 size_t tagci_huff_put_lengths(const uint8_t length[256], unsigned char *out);
 size_t tagci_huff_get_lengths(const unsigned char *in, size_t bytes, uint8_t length[256]);
 
-/* Streams: symbols 0 .. q-1, q .. 2q-1, ... with q = ceil(n / 4), each from the highest bit of its first byte down,
+/* Streams: symbols 0 .. q-1, q .. 2q-1, ... with q = 2 ceil(n / 8), each from the highest bit of its first byte down,
  * padded with zeros to a byte. Codes are canonical: they rise with (length, symbol). */
 struct tagci_huff_encoder {
     uint64_t code[256]; /* from the highest bit down; the length in the lowest byte */
+    uint64_t two[TAGCI_HUFF_NEAR * TAGCI_HUFF_NEAR];
 };
 void tagci_huff_encoder_init(struct tagci_huff_encoder *e, const uint8_t length[256]);
 /* Codes n symbols; bytes[] says how long each stream is. Returns the end; up to 7 bytes behind it are overwritten. */
 unsigned char *tagci_huff_encode(const struct tagci_huff_encoder *e, const uint8_t *symbols, size_t n,
                                  unsigned char *out, uint16_t bytes[TAGCI_HUFF_STREAMS]);
+/* The same bytes from count_two's numbers. */
+unsigned char *tagci_huff_encode_two(struct tagci_huff_encoder *e, const uint8_t *symbols, const uint16_t *two,
+                                     size_t n, unsigned smallest, unsigned largest, unsigned char *out,
+                                     uint16_t bytes[TAGCI_HUFF_STREAMS]);
 
 struct tagci_huff_decoder {
     /* bits 0..55: symbols, first one lowest; 56..58: their bytes; 60..63: bits of their codes */

@@ -8,7 +8,7 @@
 #define WIDTH (8 * sizeof(WORD))
 
 /* Raw bits r of a tile that starts at element i of n. */
-static inline void NAME(put_raw)(const WORD *v, size_t tile, unsigned r, unsigned char *raw, size_t n, size_t i)
+static ALWAYS_INLINE void NAME(put_raw)(const WORD *v, size_t tile, unsigned r, unsigned char *raw, size_t n, size_t i)
 {
     uint16_t half[TILE];
     uint8_t byte[TILE];
@@ -16,12 +16,12 @@ static inline void NAME(put_raw)(const WORD *v, size_t tile, unsigned r, unsigne
     for (; at + 16 <= r; at += 16, raw += 2 * n) {
         for (size_t j = 0; j < TILE; j++)
             half[j] = (uint16_t)(v[j] >> at % WIDTH);
-        memcpy(raw + 2 * i, half, 2 * tile);
+        copy(raw + 2 * i, half, 2 * tile);
     }
     if (at + 8 <= r) {
         for (size_t j = 0; j < TILE; j++)
             byte[j] = (uint8_t)(v[j] >> at % WIDTH);
-        memcpy(raw + i, byte, tile);
+        copy(raw + i, byte, tile);
         at += 8;
         raw += n;
     }
@@ -32,40 +32,53 @@ static inline void NAME(put_raw)(const WORD *v, size_t tile, unsigned r, unsigne
     }
 }
 
-static inline void NAME(get_raw)(WORD *v, size_t tile, unsigned r, const unsigned char *raw, size_t n, size_t i)
+static ALWAYS_INLINE void NAME(get_raw)(WORD *v, size_t tile, unsigned r, const unsigned char *raw, size_t n, size_t i)
 {
     uint16_t half[TILE];
     uint8_t byte[TILE];
     unsigned at = 0;
-    memset(v, 0, TILE * sizeof *v);
     for (; at + 16 <= r; at += 16, raw += 2 * n) {
-        memcpy(half, raw + 2 * i, 2 * tile);
-        for (size_t j = 0; j < TILE; j++)
-            v[j] |= (WORD)((WORD)half[j] << at % WIDTH);
+        copy(half, raw + 2 * i, 2 * tile);
+        if (at == 0)
+            for (size_t j = 0; j < TILE; j++)
+                v[j] = (WORD)half[j];
+        else
+            for (size_t j = 0; j < TILE; j++)
+                v[j] |= (WORD)((WORD)half[j] << at % WIDTH);
     }
     if (at + 8 <= r) {
-        memcpy(byte, raw + i, tile);
-        for (size_t j = 0; j < TILE; j++)
-            v[j] |= (WORD)((WORD)byte[j] << at % WIDTH);
+        copy(byte, raw + i, tile);
+        if (at == 0)
+            for (size_t j = 0; j < TILE; j++)
+                v[j] = byte[j];
+        else
+            for (size_t j = 0; j < TILE; j++)
+                v[j] |= (WORD)((WORD)byte[j] << at % WIDTH);
         at += 8;
         raw += n;
     }
     if (at < r) {
         unpack_bits(raw + i / 8 * (r - at), tile, r - at, byte);
-        for (size_t j = 0; j < TILE; j++)
-            v[j] |= (WORD)((WORD)byte[j] << at % WIDTH);
+        if (at == 0)
+            for (size_t j = 0; j < TILE; j++)
+                v[j] = byte[j];
+        else
+            for (size_t j = 0; j < TILE; j++)
+                v[j] |= (WORD)((WORD)byte[j] << at % WIDTH);
     }
 }
 
 /* m: bits of the mantissa; the sign is the highest bit, but for bytes, which are all exponent. */
-static inline void NAME(split_exponents)(const unsigned char *now, size_t n, unsigned m, unsigned base,
-                                         uint8_t *symbols, unsigned char *raw)
+static ALWAYS_INLINE void NAME(split_exponents)(const unsigned char *now, size_t n, unsigned m, unsigned base,
+                                                uint8_t *symbols, unsigned char *raw)
 {
     WORD x[TILE], v[TILE];
+    uint8_t s[TILE];
     for (size_t i = 0; i < n; i += TILE) {
         size_t tile = n - i < TILE ? n - i : TILE;
-        memset(x, 0, tile < TILE ? sizeof x : 0);
-        memcpy(x, now + i * sizeof(WORD), tile * sizeof(WORD));
+        if (tile < TILE)
+            memset(x, 0, sizeof x);
+        copy(x, now + i * sizeof(WORD), tile * sizeof(WORD));
         if (WIDTH == 64) {
             for (size_t j = 0; j < tile; j++) {
                 unsigned e = (unsigned)(x[j] >> m % WIDTH) & 0x7ff;
@@ -74,9 +87,8 @@ static inline void NAME(split_exponents)(const unsigned char *now, size_t n, uns
         } else {
             const WORD mask = (WORD)(WIDTH == 8 ? 0xff : ((WORD)1 << (WIDTH - 1 - m) % WIDTH) - 1);
             for (size_t j = 0; j < TILE; j++)
-                v[j] = (WORD)(x[j] >> m & mask);
-            for (size_t j = 0; j < tile; j++)
-                symbols[i + j] = (uint8_t)v[j];
+                s[j] = (uint8_t)(x[j] >> m & mask);
+            copy(symbols + i, s, tile);
         }
         if (WIDTH == 8)
             continue;
@@ -86,14 +98,14 @@ static inline void NAME(split_exponents)(const unsigned char *now, size_t n, uns
     }
 }
 
-static inline void NAME(join_exponents)(const uint8_t *symbols, const unsigned char *raw, size_t n, unsigned m,
-                                        unsigned base, unsigned char *out)
+static ALWAYS_INLINE void NAME(join_exponents)(const uint8_t *symbols, const unsigned char *raw, size_t n, unsigned m,
+                                               unsigned base, unsigned char *out)
 {
     WORD x[TILE], v[TILE];
     for (size_t i = 0; i < n; i += TILE) {
         size_t tile = n - i < TILE ? n - i : TILE;
         if (WIDTH == 8) {
-            memcpy(out + i, symbols + i, tile);
+            copy(out + i, symbols + i, tile);
             continue;
         }
         NAME(get_raw)(v, tile, m + 1, raw, n, i);
@@ -103,12 +115,12 @@ static inline void NAME(join_exponents)(const uint8_t *symbols, const unsigned c
                 e = (WORD)(e ? e + base : 0);
             x[j] = (WORD)((v[j] & (((WORD)1 << m) - 1)) | (WORD)(v[j] >> m) << (WIDTH - 1) | (WORD)(e << m));
         }
-        memcpy(out + i * sizeof(WORD), x, tile * sizeof(WORD));
+        copy(out + i * sizeof(WORD), x, tile * sizeof(WORD));
     }
 }
 
-static inline void NAME(split_change)(const unsigned char *now, const unsigned char *before, size_t n, unsigned r,
-                                      uint8_t *symbols, unsigned char *raw)
+static ALWAYS_INLINE void NAME(split_change)(const unsigned char *now, const unsigned char *before, size_t n,
+                                             unsigned r, uint8_t *symbols, unsigned char *raw)
 {
     WORD x[TILE], y[TILE], v[TILE];
     uint8_t s[TILE];
@@ -118,8 +130,8 @@ static inline void NAME(split_change)(const unsigned char *now, const unsigned c
             memset(x, 0, sizeof x);
             memset(y, 0, sizeof y);
         }
-        memcpy(x, now + i * sizeof(WORD), tile * sizeof(WORD));
-        memcpy(y, before + i * sizeof(WORD), tile * sizeof(WORD));
+        copy(x, now + i * sizeof(WORD), tile * sizeof(WORD));
+        copy(y, before + i * sizeof(WORD), tile * sizeof(WORD));
         for (size_t j = 0; j < TILE; j++) {
             WORD d = (WORD)(x[j] - y[j]);
             v[j] = (WORD)((WORD)(d << 1) ^ (WORD) - (d >> (WIDTH - 1)));
@@ -128,28 +140,28 @@ static inline void NAME(split_change)(const unsigned char *now, const unsigned c
             WORD high = (WORD)(v[j] >> r);
             s[j] = (uint8_t)(high < 255 ? high : 255);
         }
-        memcpy(symbols + i, s, tile);
+        copy(symbols + i, s, tile);
         if (r)
             NAME(put_raw)(v, tile, r, raw, n, i);
     }
 }
 
-static inline void NAME(join_change)(const uint8_t *symbols, const unsigned char *raw, const unsigned char *before,
-                                     size_t n, unsigned r, unsigned char *out)
+static ALWAYS_INLINE void NAME(join_change)(const uint8_t *symbols, const unsigned char *raw,
+                                            const unsigned char *before, size_t n, unsigned r, unsigned char *out)
 {
     WORD x[TILE], v[TILE];
     for (size_t i = 0; i < n; i += TILE) {
         size_t tile = n - i < TILE ? n - i : TILE;
-        memcpy(x, before + i * sizeof(WORD), tile * sizeof(WORD));
+        copy(x, before + i * sizeof(WORD), tile * sizeof(WORD));
         if (r)
             NAME(get_raw)(v, tile, r, raw, n, i);
-        else
-            memset(v, 0, sizeof v);
         for (size_t j = 0; j < TILE; j++) {
-            WORD z = (WORD)(v[j] | (WORD)((WORD)symbols[i + j] << r));
+            WORD z = (WORD)((WORD)symbols[i + j] << r);
+            if (r)
+                z |= v[j];
             x[j] = (WORD)(x[j] + (WORD)((WORD)(z >> 1) ^ (WORD) - (z & 1)));
         }
-        memcpy(out + i * sizeof(WORD), x, tile * sizeof(WORD));
+        copy(out + i * sizeof(WORD), x, tile * sizeof(WORD));
     }
 }
 
