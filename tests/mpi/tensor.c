@@ -286,10 +286,10 @@ static void test_stale(void)
 static void test_many(void)
 {
     t_step("many tensors");
-    enum { N = 200 };
+    enum { N = 70 }; /* more than the table of handles has at first */
     TAGC_Tensor t[N];
     size_t before = 0;
-    for (int round = 0; round < 3; round++) {
+    for (int round = 0; round < (t_size > 2 ? 2 : 3); round++) {
         for (int i = 0; i < N; i++)
             OK(make(100, MPI_FLOAT, "w", "sparsity=0.5", &t[i]));
         double held = t_stat(TAGC_TENSOR_NULL, TAGC_STAT_WORKSPACE_BYTES);
@@ -491,7 +491,8 @@ static void test_bad_files(TAGC_Tensor t, const char *good)
         file_write(bad, data, cuts[i]);
         expect_no_load(t, bad, "cannot read");
     }
-    for (size_t i = 0; i < n; i += i < 200 ? 5 : n / 20) {
+    size_t rare = t_size > 2 ? 4 : 1; /* ranks beyond the cores take long to meet */
+    for (size_t i = 0; i < n; i += i < 200 ? 5 * rare : n / 20 * rare) {
         t_step("byte %zu of the file is wrong", i);
         size_t image = 64 + (16 * (size_t)t_size + 63) / 64 * 64;
         if (i >= 64 + 16 * (size_t)t_size && i < image)
