@@ -282,7 +282,7 @@ void tagci_sketch_release(struct tagci_sketch *s)
  * double. Both use the same code. */
 #define CODE_OF(e) ((uint16_t)((e) + 1075)) /* 1 .. 2098 */
 #define CODE_TOP 2099                       /* low codes run from here downwards */
-#define CODE_NONFINITE 0xffff
+#define CODE_NONFINITE 0x7fff               /* not 0xffff: MPICH 4.0's MPI_MAX takes MPI_UINT16_T for signed */
 
 static int exponent_f32(uint32_t key)
 {

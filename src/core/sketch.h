@@ -56,7 +56,7 @@ size_t tagci_sketch_most_rows(size_t blocks);
 void tagci_sketch_release(struct tagci_sketch *s);
 
 /* Exponents of groups, for MPI_MAX over ranks on MPI_UINT16_T: high[i] codes the largest exponent of a group's nonzero
- * values, low[i] the smallest, in reverse, so that both merge by maximum. 0: no nonzero value. 0xffff in high: Inf or NaN.
+ * values, low[i] the smallest, in reverse, so that both merge by maximum. 0: no nonzero value. 0x7fff in high: Inf or NaN.
  * wide: double, else float. */
 size_t tagci_sketch_groups(size_t entries);
 void tagci_sketch_exponents(int wide, const void *values, size_t entries, uint16_t *high, uint16_t *low);
