@@ -259,7 +259,7 @@ double t_uniform(uint64_t stream, uint64_t i)
     return ((double)(mix(mix(stream + 1) ^ (i * UINT64_C(0x9e3779b97f4a7c15))) >> 11) + 0.5) * 0x1p-53;
 }
 
-double t_value(int kind, int type, int rank, int st, size_t i)
+static double draw(int kind, int type, int rank, int st, size_t i)
 {
     uint64_t stream = ((uint64_t)(unsigned)st << 20 | (uint64_t)(unsigned)rank << 4) + 1000000007u * (unsigned)kind;
     double u = t_uniform(stream, 3 * i), w = t_uniform(stream, 3 * i + 1), z = t_uniform(stream, 3 * i + 2);
@@ -288,6 +288,11 @@ double t_value(int kind, int type, int rank, int st, size_t i)
     }
     double g = sqrt(-2 * log(u)) * cos(6.283185307179586 * z);
     return t_round(type, kind == T_SCALED ? g * (type == T_F16 ? 16 : 65536) : g);
+}
+
+double t_value(int kind, int type, int rank, int st, size_t i)
+{
+    return draw(kind, type, rank, st, i) + 0.0; /* -0 to 0 */
 }
 
 void t_fill(int kind, int type, int rank, int st, void *values, size_t n)
