@@ -39,6 +39,7 @@ static void install(struct tagci_tensor *t, int residual, int64_t calls)
         t->spare = swap;
     }
     t->residual_is_zero = !residual;
+    t->memory_name = 0; /* the next gather is a whole one */
     t->calls = calls;
 }
 

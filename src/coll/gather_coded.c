@@ -260,8 +260,10 @@ static enum tagci_progress decode(struct tagci_op *op)
                                                  tagci_op_tensor_name(op), r, why));
         }
     }
-    if (t)
+    if (t) {
         t->memory_name = name ? name : 1;
+        t->gathers = s->with_memory ? t->gathers + 1 : 0;
+    }
     return TAGCI_THROUGH;
 }
 

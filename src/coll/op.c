@@ -226,7 +226,7 @@ enum tagci_progress tagci_op_wait_requests(struct tagci_op *op)
 static uint64_t facts(const struct tagci_op *op)
 {
     uint64_t h = tagci_fact(0xcbf29ce484222325u, op->args.collective);
-    h = tagci_fact(h, (uint64_t)(tagci_is_gather(op->args.collective) ? op->tensor->gathers : op->tensor->calls));
+    h = tagci_fact(h, (uint64_t)op->tensor->calls);
     h = tagci_fact(h, op->average ? 2 : op->compressible);
     h = tagci_fact(h, op->algorithm->id);
     for (int o = 0; o < op->geometry.ranks; o++)
@@ -249,10 +249,15 @@ static enum tagci_progress agree_result(struct tagci_op *op)
 {
     int code = tagci_agreement_result(&op->agreement, op->code, op->comm, op->args.call, tagci_op_tensor_name(op),
                                       "collective, counts, operation or number of earlier calls");
-    if (!code)
-        return TAGCI_THROUGH;
-    op->code = code;
-    return TAGCI_FAILED;
+    if (code) {
+        op->code = code;
+        return TAGCI_FAILED;
+    }
+    /* Counted here, where all ranks are known to take part: a call that then fails on one of them has been a call on all,
+     * and the next one is understood. */
+    if (!tagci_is_gather(op->args.collective))
+        op->tensor->calls++;
+    return TAGCI_THROUGH;
 }
 
 static const struct tagci_stage agree_stages[] = {
@@ -327,10 +332,8 @@ void tagci_op_start(struct tagci_op *op)
 static void commit(struct tagci_op *op)
 {
     struct tagci_tensor *t = op->tensor;
-    if (tagci_is_gather(op->args.collective)) {
-        t->gathers++;
+    if (tagci_is_gather(op->args.collective))
         return;
-    }
     if (op->residual_out) {
         void *swap = t->residual;
         t->residual = t->spare;
@@ -339,7 +342,6 @@ static void commit(struct tagci_op *op)
     } else {
         t->residual_is_zero = 1;
     }
-    t->calls++;
 }
 
 static void complete(struct tagci_op *op)
@@ -388,8 +390,8 @@ int tagci_op_progress(struct tagci_op *op)
     double then = MPI_Wtime();
     while (op->active && op->stage < op->n_stages) {
         const struct tagci_stage *s = &op->stages[op->stage];
-        if (s->in_line && op->comm->line != op)
-            return 0;
+        if (s->in_line && op->in_line && op->comm->line != op)
+            return 0; /* one that has left the line posts nothing more in such a stage */
         enum tagci_progress p = s->run(op);
         double now = MPI_Wtime();
         op->stats.at[stat_of[s->phase]] += now - then;

@@ -374,5 +374,5 @@ static const struct tagci_stage direct_stages[] = {
     {tagci_result_decode, TAGCI_PHASE_DECODE, 0}, TAGCI_STAGES_END,
 };
 
-const struct tagci_algorithm tagci_algorithm_direct = {"direct", TAGC_ALGORITHM_DIRECT, 1, direct_room,
-                                                       NULL,     direct_lay_out,        direct_stages};
+const struct tagci_algorithm tagci_algorithm_direct = {"direct",       TAGC_ALGORITHM_DIRECT, 1, direct_room, NULL,
+                                                       direct_lay_out, direct_stages};

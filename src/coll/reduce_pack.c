@@ -65,5 +65,5 @@ static const struct tagci_stage pack_stages[] = {
     TAGCI_STAGES_END,
 };
 
-const struct tagci_algorithm tagci_algorithm_pack = {"pack", TAGC_ALGORITHM_PACK, 1, pack_room,
+const struct tagci_algorithm tagci_algorithm_pack = {"pack", TAGC_ALGORITHM_PACK, 1,          pack_room,
                                                      NULL,   pack_lay_out,        pack_stages};

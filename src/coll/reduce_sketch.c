@@ -245,5 +245,5 @@ static const struct tagci_stage sketch_stages[] = {
     TAGCI_STAGES_END,
 };
 
-const struct tagci_algorithm tagci_algorithm_sketch = {"sketch", TAGC_ALGORITHM_SKETCH, 1, sketch_room,
-                                                       sketch_reserve, sketch_lay_out,        sketch_stages};
+const struct tagci_algorithm tagci_algorithm_sketch = {
+    "sketch", TAGC_ALGORITHM_SKETCH, 1, sketch_room, sketch_reserve, sketch_lay_out, sketch_stages};

@@ -36,13 +36,13 @@ struct tagci_tensor {
     void *residual, *spare;
     int residual_is_zero;
 
-    int64_t calls; /* compressed or dense, completed: schedules and warm-up count these */
+    int64_t calls; /* reductions that all ranks took part in: schedules and warm-up count these */
     /* Gathers: the state that all ranks gathered last (elements, or codes of a rounding gather), part behind part in rank
      * order, and what it is called: 0 for none. Ranks with the same history have the same name for it. */
     void *memory;
     size_t memory_bytes;
     uint64_t memory_name;
-    int64_t gathers;
+    int64_t gathers; /* with the present memory */
     struct tagci_op *in_flight;
     int freed;              /* by the user, while in flight */
     struct tagci_room work; /* workspace of operations, kept between calls */
