@@ -7,6 +7,7 @@
 
 mpi_tests = \
     tests/mpi/feedback \
+    tests/mpi/gather \
     tests/mpi/reduce \
     tests/mpi/tensor
 
