@@ -234,6 +234,7 @@ int TAGC_Tensor_reset(TAGC_Tensor tensor)
     if (code)
         return tagci_api_raise(t, code);
     t->residual_is_zero = 1;
+    t->memory_name = 0;
     t->calls = 0;
     return MPI_SUCCESS;
 }
