@@ -30,8 +30,17 @@ static int most_threads(void)
 #endif
 }
 
+static int wanted_threads; /* by a test, however little the work */
+
+void tagcb_openmp_use_threads(int threads)
+{
+    wanted_threads = threads;
+}
+
 int tagcb_threads(size_t pieces)
 {
+    if (wanted_threads)
+        return wanted_threads;
     if (pieces <= 1)
         return 1;
     int most = most_threads();

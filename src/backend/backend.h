@@ -26,14 +26,14 @@ struct tagci_chunk {
     const struct tagci_run *runs; /* their n add up to this n */
     size_t nruns;
     int all; /* nothing is held back: every value travels, the runs are not looked at (values may still be rounded) */
-    /* filled by sparsify */
+    /* filled by sparsify; encode fills the bitmap too unless it is NULL, and does not look at values */
     uint64_t *bitmap; /* (n+63)/64 words; bits past n are zero */
-    void *values;     /* room for n values of the work type: the kept ones, in index order */
+    void *values;     /* room for n values of the work type: the kept ones, in index order; NaN without its payload */
     size_t kept;
     /* filled by encode */
     enum tagci_value value; /* in: form of the values */
     int seal;               /* in: compute the CRC */
-    unsigned char *frame;   /* in: room for tagci_frame_bound(type, value, n) bytes */
+    unsigned char *frame;   /* in: room for tagci_frame_bound(type, value, n) bytes, aligned to 8 */
     size_t frame_bytes;
 };
 
@@ -71,13 +71,15 @@ struct tagci_backend {
     /* sparsify, then the frame. Rounding forms: residual_out at a kept element = v - what the frame gives back. With an
      * index unless `all`, or every element is kept, or leaving the index out makes the frame smaller. */
     void (*encode)(struct tagci_chunk *chunks, size_t n);
-    /* Adds frames to sums, in the order given; different entries may share a sum. Frames have been read and checked. */
+    /* Adds frames to sums, in the order given. Different entries may share a sum (the same elements of it), or have sums
+     * that do not overlap. Frames have been read and checked; they may stand at any address. Where a frame with an index
+     * has no value, the sum stays as it is. */
     void (*decode)(struct tagci_decode *frames, size_t n);
 
     /* out = in + residual in the work type, n elements (a dense call on a tensor). residual may be NULL. */
     void (*gather_input)(enum tagci_type type, const void *in, const void *residual, size_t n, void *out);
     /* out = sum rounded to type, divided first by `divide` (IEEE, work type) unless that is 1. sum and out may be the
-     * same where the sizes are. -0 becomes +0 if `plus_zero`. */
+     * same where the sizes are. -0 becomes +0 if `plus_zero`. Every NaN becomes the one without payload. */
     void (*finish)(enum tagci_type type, const void *sum, size_t n, double divide, int plus_zero, void *out);
 
     /* Kept values of a chunk, spread onto the union of all ranks' positions: out[j] = value at the j-th set bit of

@@ -4,18 +4,25 @@
 # A unit test is one file, tests/unit/test_NAME.c, and one line here. It links against the inside of the library.
 
 unit_tests = \
+    tests/unit/test_crc \
     tests/unit/test_error \
+    tests/unit/test_frame \
+    tests/unit/test_golden \
+    tests/unit/test_half \
     tests/unit/test_kernels \
     tests/unit/test_layers \
     tests/unit/test_lossless \
     tests/unit/test_mem \
     tests/unit/test_settings \
-    tests/unit/test_sketch
+    tests/unit/test_sketch \
+    tests/unit/test_value
 # What they share
 unit_files = \
+    tests/unit/golden.h \
     tests/unit/lossless_golden.h \
     tests/unit/reference.h \
-    tests/unit/unit.h
+    tests/unit/unit.h \
+    tests/unit/variants.h
 
 if HAVE_CMOCKA
 check_PROGRAMS += $(unit_tests)

@@ -4,31 +4,9 @@
  * Kernels of every instruction set that this machine has, with 1, 2 and 7 threads, against the reference. Inputs and
  * outputs end where memory ends. */
 #include "reference.h"
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
+#include "variants.h"
+#include "util/mem.h"
 #include "core/bitmap.h"
-
-static const char *variant_names[4];
-static int variant_count;
-
-static void find_variants(void)
-{
-    for (int i = 0; tagcb_openmp_variant(i); i++)
-        if (tagcb_openmp_use(tagcb_openmp_variant(i)->name) == 0)
-            variant_names[variant_count++] = tagcb_openmp_variant(i)->name;
-}
-
-static void use(int variant, int threads)
-{
-    assert_int_equal(tagcb_openmp_use(variant_names[variant]), 0);
-#ifdef _OPENMP
-    omp_set_num_threads(threads);
-#else
-    (void)threads;
-#endif
-}
 
 static const size_t sizes[] = {0,  1,   2,   7,   8,   9,   15,  16,   17,   31,   32,   33,   63,   64,   65,
                                66, 127, 128, 129, 200, 511, 512, 1000, 1023, 1024, 1025, 2047, 2048, 2049, 5000};
@@ -206,8 +184,8 @@ static void test_every_form(void **state)
 {
     (void)state;
     static const double shares[] = {0.2, 0, 1, 0.01, 0.5, 0.98};
-    for (int variant = 0; variant < variant_count; variant++) {
-        use(variant, 1);
+    for (int variant = 0; variant < variant_count(); variant++) {
+        use_variant(variant, 1);
         for (int type = 0; type < TAGCI_TYPES; type++)
             for (int value = 0; value < TAGCI_VALUES; value++)
                 for (int pattern = 0; pattern < PATTERNS; pattern++)
@@ -231,8 +209,8 @@ static void test_runs(void **state)
 {
     (void)state;
     static const size_t lengths[] = {65, 64, 1, 63, 130, 0, 100, 4096};
-    for (int variant = 0; variant < variant_count; variant++) {
-        use(variant, 1);
+    for (int variant = 0; variant < variant_count(); variant++) {
+        use_variant(variant, 1);
         for (int type = 0; type < TAGCI_TYPES; type++)
             for (size_t l = 0; l < 8; l++)
                 for (int pattern = 0; pattern < PATTERNS; pattern++) {
@@ -259,15 +237,329 @@ static void test_runs(void **state)
     }
 }
 
+/* Long vectors, where threads share the work: with and without scratch memory, against a full sort. */
+static void test_long_select(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {8191, 8200, 20001, 70001, 300000};
+    for (int type = 0; type < TAGCI_TYPES; type++)
+        for (int pattern = 0; pattern < PATTERNS; pattern++)
+            for (int l = 0; l < 5; l++) {
+                struct set s;
+                size_t n = lengths[l];
+                if (n > 100000 && pattern != BELL && pattern != ODDITIES)
+                    continue;
+                set_up(&s, type, TAGCI_VALUE_NATIVE, n, pattern, n, pattern % 2);
+                struct tagci_chunk *c = &s.chunk;
+                const size_t ks[] = {0, 1, n / 100, n / 5, n / 2, n - n / 20, n - 1, n};
+                struct tagci_cut want;
+                size_t k = ks[(l + pattern + type) % 8], above, tied;
+                reference_select(c, k, &want, &above, &tied);
+                for (int variant = 0; variant < variant_count(); variant++)
+                    for (int threads = 1; threads <= 7; threads += threads == 1 ? 1 : 5)
+                        for (int open = 0; open < 2; open++) {
+                            struct tagci_cut got;
+                            size_t got_above, got_tied;
+                            use_variant(variant, threads);
+                            if (!open)
+                                tagcb_openmp.close();
+                            tagcb_openmp.select(type, c->in, c->residual, n, k, &got, &got_above, &got_tied);
+                            tagcb_openmp.open();
+                            assert_int_equal(got.key, want.key);
+                            assert_int_equal(got.ties, want.ties);
+                            assert_int_equal(got_above, above);
+                            assert_int_equal(got_tied, tied);
+                        }
+                tear_down(&s);
+            }
+}
+
+/* Data that a sample says nothing about: what is large stands together, in order, or is hidden among equal values. */
+static void test_misleading_select(void **state)
+{
+    (void)state;
+    size_t n = 200000;
+    struct set s;
+    for (int kind = 0; kind < 5; kind++) {
+        set_up(&s, TAGCI_F32, TAGCI_VALUE_NATIVE, n, BELL, 5, 0);
+        float *x = (float *)(uintptr_t)s.chunk.in;
+        for (size_t i = 0; i < n; i++)
+            x[i] = kind == 0   ? (float)i
+                   : kind == 1 ? (i < n / 10 ? 1 + (float)i : 1e-3f)
+                   : kind == 2 ? (i % 64 == 1 ? 5.0f + (float)(i % 3) : 1.0f)
+                   : kind == 3 ? (i == n / 2 ? 2.0f
+                                  : i % 2    ? 1.0f
+                                             : -1.0f)
+                               : (i > n - 100 ? 1e20f : 1.0f + (float)(i % 1000) * 1e-7f);
+        for (int variant = 0; variant < variant_count(); variant++) {
+            use_variant(variant, 2);
+            for (size_t k = 1; k < n; k = k * 3 + 1)
+                check_select(&s.chunk, k);
+        }
+        tear_down(&s);
+    }
+}
+
+/* Several chunks at once, frames of several ranks added in one call, any number of threads. */
+static void test_threads(void **state)
+{
+    (void)state;
+    enum { CHUNKS = 9, RANKS = 3 };
+    static const size_t lengths[CHUNKS] = {65536, 65536, 4097, 65536, 1, 0, 65536, 65536, 65535};
+    static const enum tagci_value forms[RANKS] = {TAGCI_VALUE_NATIVE, TAGCI_VALUE_INT8, TAGCI_VALUE_FLOAT16};
+    for (int type = 0; type < TAGCI_TYPES; type++) {
+        struct set s[RANKS][CHUNKS];
+        double *want[CHUNKS], *v = malloc(TAGCI_CHUNK_MAX * sizeof *v);
+        void *sum[CHUNKS];
+        for (int i = 0; i < CHUNKS; i++) {
+            sum[i] = guarded(lengths[i] * tagci_work_size(type));
+            want[i] = calloc(lengths[i] + 1, sizeof **want);
+            for (int r = 0; r < RANKS; r++) {
+                set_up(&s[r][i], type, forms[r], lengths[i], r == 2 ? ODDITIES : BELL, (uint64_t)(r * 100 + i), 1);
+                s[r][i].runs[0].cut.key = type == TAGCI_F64 ? tagci_f64_bits(0.01) : tagci_f32_bits(0.01f);
+            }
+        }
+        for (int variant = 0; variant < variant_count(); variant++)
+            for (int threads = 1; threads <= 7; threads += threads == 1 ? 1 : 5) {
+                use_variant(variant, threads);
+                struct tagci_decode d[RANKS * CHUNKS];
+                for (int r = 0; r < RANKS; r++) {
+                    struct tagci_chunk chunks[CHUNKS];
+                    for (int i = 0; i < CHUNKS; i++) {
+                        chunks[i] = s[r][i].chunk;
+                        memset(chunks[i].frame, 0xee, s[r][i].frame_bytes);
+                    }
+                    tagcb_openmp.encode(chunks, CHUNKS);
+                    for (int i = 0; i < CHUNKS; i++) {
+                        const char *reason;
+                        struct tagci_decode *at = &d[i * RANKS + r];
+                        *at = (struct tagci_decode){.n = lengths[i], .sum = sum[i], .first = r == 0};
+                        assert_int_equal(tagci_frame_read(chunks[i].frame, chunks[i].frame_bytes, type, lengths[i], 0,
+                                                          &at->frame, &reason),
+                                         0);
+                    }
+                }
+                tagcb_openmp.decode(d, RANKS * CHUNKS);
+                for (int i = 0; i < CHUNKS; i++)
+                    for (size_t j = 0; j < lengths[i]; j++) {
+                        double x = work_get(type, sum[i], j);
+                        if (variant == 0 && threads == 1)
+                            want[i][j] = x;
+                        else
+                            assert_true(x != x ? want[i][j] != want[i][j] : x == want[i][j]);
+                    }
+                /* one by one, added here in rank order */
+                for (int i = 0; threads == 7 && i < CHUNKS; i++) {
+                    for (size_t j = 0; j < lengths[i]; j++)
+                        v[j] = -0.0;
+                    for (int r = 0; r < RANKS; r++) {
+                        struct tagci_decode alone = d[i * RANKS + r];
+                        alone.first = 1;
+                        tagcb_openmp.decode(&alone, 1);
+                        for (size_t j = 0; j < lengths[i]; j++)
+                            v[j] = work_round(type, v[j] + work_get(type, sum[i], j));
+                    }
+                    for (size_t j = 0; j < lengths[i]; j++)
+                        assert_true(v[j] != v[j] ? want[i][j] != want[i][j] : v[j] == want[i][j]);
+                }
+            }
+        for (int i = 0; i < CHUNKS; i++) {
+            for (int r = 0; r < RANKS; r++)
+                tear_down(&s[r][i]);
+            unguard(sum[i], lengths[i] * tagci_work_size(type));
+            free(want[i]);
+        }
+        free(v);
+    }
+}
+
+static void test_convert(void **state)
+{
+    (void)state;
+    for (int variant = 0; variant < variant_count(); variant++)
+        for (int type = 0; type < TAGCI_TYPES; type++)
+            for (int pattern = 0; pattern < PATTERNS; pattern++)
+                for (size_t i = 0; i <= SIZES; i++) {
+                    size_t n = i < SIZES ? sizes[i] : 100001;
+                    if (n > 100000 && pattern != ODDITIES)
+                        continue;
+                    struct set s;
+                    set_up(&s, type, TAGCI_VALUE_NATIVE, n, pattern, n + 3, i % 2);
+                    const struct tagci_chunk *c = &s.chunk;
+                    void *wide = guarded(s.work_bytes), *narrow = guarded(s.in_bytes);
+                    use_variant(variant, i % 2 ? 1 : 3);
+                    tagcb_openmp.gather_input(type, c->in, c->residual, n, wide);
+                    for (size_t j = 0; j < n; j++) {
+                        double v = input_get(type, c->in, c->residual, j), x = work_get(type, wide, j);
+                        assert_true(v != v ? x != x : x == v && signbit(x) == signbit(v));
+                    }
+                    double divide = i % 3 ? 3 : 1;
+                    int plus_zero = i % 4 < 2;
+                    tagcb_openmp.finish(type, wide, n, divide, plus_zero, narrow);
+                    for (size_t j = 0; j < n; j++) {
+                        double x = work_round(type, work_get(type, wide, j) / divide);
+                        uint64_t got = 0, want = type == TAGCI_F64   ? tagci_f64_bits(x)
+                                                 : type == TAGCI_F32 ? tagci_f32_bits((float)x)
+                                                 : type == TAGCI_F16 ? tagci_f32_to_f16((float)x)
+                                                                     : tagci_f32_to_bf16((float)x);
+                        if (x != x)
+                            want = type == TAGCI_F64   ? TAGCI_F64_NAN
+                                   : type == TAGCI_F32 ? TAGCI_F32_NAN
+                                   : type == TAGCI_F16 ? TAGCI_F16_NAN
+                                                       : TAGCI_BF16_NAN;
+                        if (plus_zero && want == (uint64_t)1 << (8 * tagci_type_size(type) - 1))
+                            want = 0;
+                        memcpy(&got, (char *)narrow + j * tagci_type_size(type), tagci_type_size(type));
+                        assert_int_equal(got, want);
+                    }
+                    if (tagci_type_size(type) == tagci_work_size(type)) { /* in place */
+                        tagcb_openmp.finish(type, wide, n, divide, plus_zero, wide);
+                        assert_memory_equal(wide, narrow, s.in_bytes);
+                    }
+                    unguard(wide, s.work_bytes);
+                    unguard(narrow, s.in_bytes);
+                    tear_down(&s);
+                }
+}
+
+static void test_spread(void **state)
+{
+    (void)state;
+    for (int variant = 0; variant < variant_count(); variant++)
+        for (size_t width = 4; width <= 8; width += 4)
+            for (size_t i = 0; i <= SIZES; i++)
+                for (int dense = 0; dense < 4; dense++) {
+                    size_t n = i < SIZES ? sizes[i] : 150001, words = (n + 63) / 64, kept = 0, whole_count = 0;
+                    uint64_t seed = n + (uint64_t)dense;
+                    uint64_t *own = guarded(words * 8), *whole = guarded(words * 8);
+                    for (size_t w = 0; w < words; w++) {
+                        whole[w] = dense == 3 ? UINT64_MAX : dense == 2 ? draw(&seed) : draw(&seed) & draw(&seed);
+                        if (dense == 0)
+                            whole[w] &= draw(&seed) & draw(&seed);
+                        if (n % 64 && w + 1 == words)
+                            whole[w] &= ((uint64_t)1 << n % 64) - 1;
+                        own[w] = whole[w] & draw(&seed);
+                        kept += (size_t)__builtin_popcountll(own[w]);
+                        whole_count += (size_t)__builtin_popcountll(whole[w]);
+                    }
+                    unsigned char *values = guarded(kept * width), *out = guarded(whole_count * width);
+                    unsigned char *back = guarded(n * width);
+                    for (size_t j = 0; j < kept * width; j++)
+                        values[j] = (unsigned char)(1 + draw(&seed) % 255);
+                    use_variant(variant, i % 2 ? 1 : 4);
+                    assert_int_equal(tagcb_openmp.spread(own, whole, n, values, width, out), whole_count);
+                    assert_int_equal(tagcb_openmp.unpack(whole, n, out, width, back), whole_count);
+                    static const unsigned char zero[8];
+                    size_t from = 0, to = 0;
+                    for (size_t j = 0; j < n; j++) {
+                        int mine = own[j / 64] >> j % 64 & 1, anyone = whole[j / 64] >> j % 64 & 1;
+                        const void *expect = mine ? values + from++ * width : zero;
+                        if (anyone)
+                            assert_memory_equal(out + to++ * width, expect, width);
+                        assert_memory_equal(back + j * width, expect, width);
+                    }
+                    unguard(own, words * 8);
+                    unguard(whole, words * 8);
+                    unguard(values, kept * width);
+                    unguard(out, whole_count * width);
+                    unguard(back, n * width);
+                }
+}
+
+/* Buffers that are not wanted may be missing, and a residual that is all zeros too. */
+static void test_missing_buffers(void **state)
+{
+    (void)state;
+    for (int variant = 0; variant < variant_count(); variant++)
+        for (int value = 0; value < TAGCI_VALUES; value++) {
+            struct set s;
+            set_up(&s, TAGCI_F32, value, 3000, BELL, 1, 1);
+            s.runs[0].cut.key = tagci_f32_bits(0.01f);
+            use_variant(variant, 1);
+            tagcb_openmp.encode(&s.chunk, 1);
+            size_t bytes = s.chunk.frame_bytes;
+            unsigned char *first = malloc(bytes);
+            memcpy(first, s.chunk.frame, bytes);
+            struct tagci_chunk bare = s.chunk;
+            bare.residual_out = NULL;
+            bare.bitmap = NULL;
+            bare.values = NULL;
+            tagcb_openmp.encode(&bare, 1);
+            assert_int_equal(bare.frame_bytes, bytes);
+            assert_memory_equal(bare.frame, first, bytes);
+            bare.seal = 1;
+            tagcb_openmp.encode(&bare, 1);
+            struct tagci_frame f;
+            const char *reason;
+            assert_int_equal(tagci_frame_read(bare.frame, bytes, TAGCI_F32, 3000, 1, &f, &reason), 0);
+            free(first);
+            tear_down(&s);
+        }
+}
+
+#ifdef __SSE2__
+/* A program that flushes subnormals and rounds upwards gets the same bits, and keeps its ways. */
+static void test_float_state(void **state)
+{
+    (void)state;
+    unsigned before = _mm_getcsr(), odd = 0x8040 | 0x4000 | 0x1f80; /* flush both ways, round up */
+    for (int variant = 0; variant < variant_count(); variant++)
+        for (int value = 0; value < TAGCI_VALUES; value++) {
+            struct set s;
+            set_up(&s, TAGCI_F32, value, 5000, TINY, 9, 1);
+            use_variant(variant, 1);
+            unsigned char *want = malloc(16 * 5000 + 64);
+            void *rest = malloc(s.work_bytes);
+            size_t kept, bytes = reference_encode(&s.chunk, want, rest, &kept);
+            _mm_setcsr(odd);
+            tagcb_openmp.encode(&s.chunk, 1);
+            unsigned after = _mm_getcsr();
+            _mm_setcsr(before);
+            assert_int_equal(after, odd);
+            assert_int_equal(s.chunk.frame_bytes, bytes);
+            assert_memory_equal(s.chunk.frame, want, bytes);
+            assert_memory_equal(s.chunk.residual_out, rest, s.work_bytes);
+            free(want);
+            free(rest);
+            tear_down(&s);
+        }
+}
+#endif
+
+static void test_allocates_nothing(void **state)
+{
+    (void)state;
+    struct set s;
+    struct tagci_cut cut;
+    size_t above, tied;
+    set_up(&s, TAGCI_F32, TAGCI_VALUE_INT8, 65536, BELL, 2, 1);
+    use_variant(0, 2);
+    uint64_t count = tagci_mem_count();
+    tagcb_openmp.select(TAGCI_F32, s.chunk.in, s.chunk.residual, 65536, 1000, &cut, &above, &tied);
+    tagcb_openmp.encode(&s.chunk, 1);
+    assert_int_equal(tagci_mem_count(), count);
+    tear_down(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_form),
         cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_long_select),
+        cmocka_unit_test(test_misleading_select),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_convert),
+        cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_missing_buffers),
+#ifdef __SSE2__
+        cmocka_unit_test(test_float_state),
+#endif
+        cmocka_unit_test(test_allocates_nothing),
     };
-    find_variants();
+    size_t held = tagci_mem_held();
     tagcb_openmp.open();
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     tagcb_openmp.close();
-    return failed;
+    return failed || tagci_mem_held() != held;
 }
