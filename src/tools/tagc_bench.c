@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * tagc_bench: measures the library. The first argument says what. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/bench.h"
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;
+} commands[] = {
+    {"kernels", bench_kernels, "rates of the kernels beside memcpy; no MPI"},
+};
+
+int main(int argc, char **argv)
+{
+    for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
+        if (!strcmp(argv[1], commands[i].name))
+            return commands[i].run(argc - 1, argv + 1);
+    fputs("usage: tagc_bench COMMAND [options]\n", stderr);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        fprintf(stderr, "  %-10s %s\n", commands[i].name, commands[i].help);
+    return 2;
+}
