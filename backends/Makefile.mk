@@ -32,4 +32,10 @@ endif
 libtagcb_openmp_avx2_la_SOURCES = backends/openmp/kernels_avx2.c
 libtagcb_openmp_avx2_la_CFLAGS = $(TAGC_CFLAGS) $(VISIBILITY_CFLAGS) $(OPENMP_CFLAGS) $(AVX2_CFLAGS)
 
+if HAVE_AVX512
+tagcb_libs += libtagcb_openmp_avx512.la
+endif
+libtagcb_openmp_avx512_la_SOURCES = backends/openmp/kernels_avx512.c
+libtagcb_openmp_avx512_la_CFLAGS = $(TAGC_CFLAGS) $(VISIBILITY_CFLAGS) $(OPENMP_CFLAGS) $(AVX512_CFLAGS)
+
 noinst_LTLIBRARIES += $(tagcb_libs)

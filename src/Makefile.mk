@@ -115,7 +115,7 @@ DISTCLEANFILES += include/tagc_profile.h src/api/profile.h src/api/weak.c
 
 # Tools
 if BUILD_TOOLS
-bin_PROGRAMS += tagc_info
+bin_PROGRAMS += tagc_info tagc_bench
 endif
 tagc_info_SOURCES = \
     src/tools/report.c \
@@ -123,3 +123,9 @@ tagc_info_SOURCES = \
     src/tools/tagc_info.c
 tagc_info_LDADD = libtagc_all.la
 tagc_info_CFLAGS = $(TAGC_CFLAGS) $(OPENMP_CFLAGS)
+tagc_bench_SOURCES = \
+    src/tools/bench.h \
+    src/tools/bench_kernels.c \
+    src/tools/tagc_bench.c
+tagc_bench_LDADD = libtagc_all.la
+tagc_bench_CFLAGS = $(TAGC_CFLAGS) $(OPENMP_CFLAGS)

@@ -184,10 +184,21 @@ static void spread(const uint64_t *own, const uint64_t *whole, size_t words, siz
         spread_f32(own, whole, words, entries, values, out);
 }
 
+/* Results of 16-bit types: once a call, so plain. */
+static void unpack_16(const uint64_t *whole, size_t nbits, const uint16_t *packed, uint16_t *out)
+{
+    memset(out, 0, nbits * sizeof *out);
+    for (size_t i = 0; i < nbits; i += 64)
+        for (uint64_t bits = whole[i / 64]; bits; bits &= bits - 1)
+            out[i + (size_t)__builtin_ctzll(bits)] = *packed++;
+}
+
 static void unpack(const uint64_t *whole, size_t nbits, size_t entries, const void *packed, size_t width, void *out)
 {
     if (width == 8)
         unpack_f64(whole, nbits, entries, packed, out);
+    else if (width == 2)
+        unpack_16(whole, nbits, packed, out);
     else
         unpack_f32(whole, nbits, entries, packed, out);
 }
