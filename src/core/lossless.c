@@ -340,13 +340,15 @@ static void histogram(const uint8_t *symbols, size_t n, uint32_t count[4][256])
         count[0][s] += count[1][s] + count[2][s] + count[3][s];
 }
 
-/* Codes of pairs of symbols, n of them, to work->pairs. */
+/* Codes of pairs of symbols, n of them, to work->pairs. Which pairs are escaped is hard to foresee: no branches here. */
 static void make_pairs(struct tagci_lossless_work *work, size_t n)
 {
     tagci_huff_pairs_init(&work->pair_codes);
-    for (size_t i = 0; i < n; i++)
-        work->pairs[i] =
-            (uint8_t)tagci_huff_pair_code(&work->pair_codes, work->symbols[2 * i], work->symbols[2 * i + 1]);
+    for (size_t i = 0; i < n; i++) {
+        unsigned u = work->symbols[2 * i], v = work->symbols[2 * i + 1];
+        unsigned fits = -(unsigned)(v < work->pair_codes.width[u]);
+        work->pairs[i] = (uint8_t)(((work->pair_codes.row[u] + v) & fits) | (TAGCI_HUFF_PAIR_REST & ~fits));
+    }
 }
 
 /* Body of n elements by c, or 0 if it is not shorter than they are. */
@@ -372,8 +374,8 @@ static size_t encode_body(int type, const struct choice *c, const unsigned char 
         used = tagci_huff_lengths(work->count[0], work->length, &bits);
         if (used == 1)
             return 0; /* all the same, and not caught before: not worth a case */
-        for (size_t i = 0; escaped_pairs && (i = tagci_find_255(symbols, i, n)) < n; i++)
-            escapes++;
+        for (size_t i = 0; i < n; i++)
+            escapes += symbols[i] == 255;
     } else {
         near = tagci_huff_near(symbols, n, &smallest, &largest);
         if (near)
@@ -411,14 +413,13 @@ static size_t encode_body(int type, const struct choice *c, const unsigned char 
         for (size_t k = 0; k < TAGCI_HUFF_STREAMS; k++)
             put16(out + 8 + 2 * k, bytes[k]);
     }
-    for (size_t i = 0; escaped_pairs; i++)
-        if (work->pairs[i] == TAGCI_HUFF_PAIR_REST) {
-            memcpy(at, symbols + 2 * i, 2);
-            at += 2;
-            escaped_pairs--;
-        }
+    for (size_t i = 0; escaped_pairs; i++, escaped_pairs--) {
+        i = tagci_find_byte(work->pairs, TAGCI_HUFF_PAIR_REST, i, coded);
+        memcpy(at, symbols + 2 * i, 2);
+        at += 2;
+    }
     for (size_t i = 0; escapes; i++, escapes--) {
-        i = tagci_find_255(symbols, i, n);
+        i = tagci_find_byte(symbols, 255, i, n);
         memcpy(at, now + i * size, size);
         at += size;
     }
@@ -481,7 +482,7 @@ static const char *decode_symbols(const unsigned char *body, const unsigned char
         return NULL;
     if (pairs > (size_t)(end - *at) / 2)
         return "block: escaped pairs longer than it";
-    for (size_t i = 0; (i = tagci_find_255(work->symbols, i, n + (n & 1))) < n; i += 2) {
+    for (size_t i = 0; (i = tagci_find_byte(work->symbols, 255, i, n + (n & 1))) < n; i += 2) {
         i &= ~(size_t)1; /* 255 comes from the decoder in pairs only */
         if (pairs-- == 0)
             return "block: number of escaped pairs";
@@ -520,7 +521,7 @@ static const char *decode_body(int type, int method, const unsigned char *body, 
         join_change(size, work->symbols, raw, before, n, r, out);
     if (exponents && type != TAGCI_F64)
         return escapes ? "block: escapes where there are none" : NULL;
-    for (size_t i = 0; (i = tagci_find_255(work->symbols, i, n)) < n; i++) {
+    for (size_t i = 0; (i = tagci_find_byte(work->symbols, 255, i, n)) < n; i++) {
         if (escapes-- == 0)
             return "block: number of escapes";
         memcpy(out + i * size, at, size);

@@ -7,6 +7,15 @@
  * Elements are cut into blocks of TAGCI_LOSSLESS_BLOCK; each is coded for itself, so blocks can be coded and decoded in
  * parallel, in any order. The bytes are a function of (elements, memory) alone.
  *
+ * Why a coder of our own: the library may require nothing but MPI and libc, and an optional one would make the bytes
+ * depend on the build. What it would be: libzstd 1.5.4's Huffman stage, on the same planes of symbols in blocks of this
+ * size, takes the same for exponents, half a percent more for changes and 5 % more for small ones (coded in pairs here),
+ * and runs at 0.6 G symbols/s in and 1.1 to 1.4 out on a core of Zen 3, planes neither made nor joined; this one, planes
+ * included, at 1.0 and 1.7 (exponents of bfloat16), 0.6 and 0.9 (change). zstd -1 on whole bfloat16 weights takes 12.6
+ * bits where this takes 10.7, at a third of the rate; lz4 gains nothing. All of it is plain C: compiled for AVX2 and BMI2
+ * it is less than a tenth faster, so there are no variants. No hint from earlier calls either: the sample costs 4 to 8 %
+ * of the time of a block that shrinks, and noise passes at half the rate of memcpy.
+ *
  * Wire format. All numbers little-endian; w = bits of an element.
  *   index   u32 per block: its method << 24 | bytes of its body
  *   bodies  one behind the other, in the order of the blocks

@@ -141,10 +141,9 @@ unsigned tagci_huff_lengths(const uint32_t count[256], uint8_t length[256], size
         return n;
     for (unsigned i = 0; i < n; i++)
         total += weight[i] = count[order[i]];
-    excess = grow_tree(weight, n, with);
-    if (excess) {
-        /* Rare symbols must have more room than they deserve. Who makes it is best decided by another tree, in which they
-         * are as frequent as that room; what is still too much is little. */
+    /* Where codes would be too long, rare symbols must have more room than they deserve. Who makes it is best decided by a
+     * tree in which they are as frequent as that room; what is still too much then is little. */
+    if (weight[0] < total >> (BITS + 1) || (excess = grow_tree(weight, n, with)) > 0) {
         for (unsigned i = 0; i < n && weight[i] < total >> BITS; i++)
             weight[i] = total >> BITS;
         excess = grow_tree(weight, n, with);
@@ -579,17 +578,18 @@ int tagci_huff_decode(const struct tagci_huff_decoder *d, const unsigned char *i
     return 0;
 }
 
-size_t tagci_find_255(const uint8_t *plane, size_t i, size_t n)
+size_t tagci_find_byte(const uint8_t *plane, uint8_t byte, size_t i, size_t n)
 {
+    const uint64_t ones = UINT64_C(0x0101010101010101);
     for (; i + 8 <= n; i += 8) {
         uint64_t x;
         memcpy(&x, plane + i, 8);
-        x = ~x; /* which byte is zero? exact for the lowest one */
-        x = (x - UINT64_C(0x0101010101010101)) & ~x & UINT64_C(0x8080808080808080);
+        x ^= byte * ones; /* which byte is zero? exact for the lowest one */
+        x = (x - ones) & ~x & ones << 7;
         if (x)
             return i + (size_t)__builtin_ctzll(x) / 8;
     }
-    while (i < n && plane[i] != 255)
+    while (i < n && plane[i] != byte)
         i++;
     return i;
 }

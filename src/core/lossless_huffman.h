@@ -80,7 +80,7 @@ int tagci_huff_decoder_init(struct tagci_huff_decoder *d, const uint8_t length[2
 int tagci_huff_decode(const struct tagci_huff_decoder *d, const unsigned char *in,
                       const uint16_t bytes[TAGCI_HUFF_STREAMS], size_t n, uint8_t *out);
 
-/* First byte of 255 at or after i, n if there is none. */
-size_t tagci_find_255(const uint8_t *plane, size_t i, size_t n);
+/* Place of the first such byte at or after i, n if there is none. */
+size_t tagci_find_byte(const uint8_t *plane, uint8_t byte, size_t i, size_t n);
 
 #endif
