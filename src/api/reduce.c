@@ -96,6 +96,8 @@ static int goes_to_mpi(const struct tagci_args *a, const struct tagci_comm *c)
     if (a->large)
         return 0;
 #endif
+    if (a->sendbuf == MPI_IN_PLACE && a->collective != TAGCI_ALLREDUCE)
+        return 0; /* MPI may write behind the result */
     int automatic = c->exact.algorithm == TAGCI_ALGORITHM_AUTO || c->exact.algorithm == TAGCI_ALGORITHM_DENSE;
     return automatic && tagci_type_size(type) > 2 && !c->exact.trace[0];
 }

@@ -96,7 +96,8 @@ static void spread_ties(struct tagci_op *op, size_t begin, size_t end, struct ta
             o++;
         size_t c = (at - g->offset[o]) / g->chunk, first, n = tagci_part_chunk(g, o, c, &first);
         size_t stop = first + n < end ? first + n : end;
-        op->cuts->ties_left[g->first[o] + c] = left; /* of use only if the chunk begins inside the stretch */
+        if (first >= begin) /* otherwise the chunk begins in another stretch, whose number this is */
+            op->cuts->ties_left[g->first[o] + c] = left;
         if (left && stop < end) {
             size_t tied =
                 op->backend->count_key(op->type, tagci_op_in(op, at), tagci_op_residual(op, at), stop - at, cut.key);

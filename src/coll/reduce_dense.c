@@ -10,7 +10,8 @@
 
 struct dense {
     void *wide;     /* input in the work type: 16-bit types, or a residual to add */
-    void *wide_out; /* sums of 16-bit types */
+    void *sum;      /* where MPI puts the result, if not where the user wants it: sums of 16-bit types; and in place, as
+                       MPI may use what is behind the result for its own purposes */
     struct tagci_counts counts;
 };
 
@@ -31,13 +32,18 @@ static int own_wide(const struct tagci_op *op)
     return is_16_bit(op) && !(op->tensor && op->tensor->spare);
 }
 
+static int own_sum(const struct tagci_op *op)
+{
+    return is_16_bit(op) || (op->compressible && op->in_place && op->args.collective != TAGCI_ALLREDUCE);
+}
+
 static size_t dense_room(const struct tagci_op *op)
 {
     size_t bytes = tagci_op_piece(1, sizeof(struct dense)) + tagci_counts_room(op->geometry.ranks);
     if (own_wide(op))
         bytes = tagci_add(bytes, tagci_op_piece(op->geometry.n, sizeof(float)));
-    if (is_16_bit(op))
-        bytes = tagci_add(bytes, tagci_op_piece(result_length(op), sizeof(float)));
+    if (own_sum(op))
+        bytes = tagci_add(bytes, tagci_op_piece(result_length(op), tagci_work_size(op->type)));
     return bytes;
 }
 
@@ -50,8 +56,8 @@ static void dense_lay_out(struct tagci_op *op)
         d->wide = tagci_op_take(op, op->geometry.n, sizeof(float));
     else if (op->tensor)
         d->wide = op->tensor->spare;
-    if (is_16_bit(op))
-        d->wide_out = tagci_op_take(op, result_length(op), sizeof(float));
+    if (own_sum(op))
+        d->sum = tagci_op_take(op, result_length(op), tagci_work_size(op->type));
 }
 
 static enum tagci_progress dense_input(struct tagci_op *op)
@@ -67,8 +73,8 @@ static enum tagci_progress dense_post(struct tagci_op *op)
     struct dense *d = op->state;
     const struct tagci_args *a = &op->args;
     int wide = is_16_bit(op) || op->residual_in;
-    const void *send = wide ? d->wide : a->sendbuf;
-    void *recv = d->wide_out ? d->wide_out : a->recvbuf;
+    const void *send = wide ? d->wide : d->sum ? op->in : a->sendbuf;
+    void *recv = d->sum ? d->sum : a->recvbuf;
     MPI_Datatype type = is_16_bit(op) ? MPI_FLOAT : a->datatype;
     MPI_Op sum = op->average ? MPI_SUM : a->op;
     MPI_Comm comm = op->comm->private;
@@ -96,8 +102,8 @@ static enum tagci_progress dense_output(struct tagci_op *op)
 {
     struct dense *d = op->state;
     tagci_op_leave_line(op);
-    if (op->compressible && (d->wide_out || op->average))
-        op->backend->finish(op->type, d->wide_out ? d->wide_out : op->args.recvbuf, result_length(op),
+    if (op->compressible && (d->sum || op->average))
+        op->backend->finish(op->type, d->sum ? d->sum : op->args.recvbuf, result_length(op),
                             op->average ? op->geometry.ranks : 1, 0, op->args.recvbuf);
     return TAGCI_THROUGH;
 }
