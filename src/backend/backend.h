@@ -86,7 +86,8 @@ struct tagci_backend {
      * `whole`, 0 where `own` (a subset) has no bit. width: bytes of a value. Returns the number of set bits. */
     size_t (*spread)(const uint64_t *own, const uint64_t *whole, size_t nbits, const void *values, size_t width,
                      void *out);
-    /* The reverse for sums: out[i] = next of packed where whole has a bit, else 0, for nbits elements. */
+    /* The reverse for results (width 2, 4 or 8): out[i] = next of packed where whole has a bit, else 0, for nbits
+     * elements. */
     size_t (*unpack)(const uint64_t *whole, size_t nbits, const void *packed, size_t width, void *out);
 };
 
