@@ -14,8 +14,8 @@
  * A test can make the k-th allocation from now fail (tagci_mem_fail_at; 0: never). */
 void *tagci_alloc(size_t count, size_t size);
 void *tagci_alloc_zero(size_t count, size_t size);
-void tagci_free(void *block); /* NULL: nothing */
-size_t tagci_mem_held(void);  /* bytes in blocks now */
+void tagci_free(void *block);   /* NULL: nothing */
+size_t tagci_mem_held(void);    /* bytes in blocks now */
 uint64_t tagci_mem_count(void); /* allocations so far */
 void tagci_mem_fail_at(uint64_t k);
 

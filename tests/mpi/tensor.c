@@ -329,6 +329,39 @@ static void test_no_memory(void)
         }
 }
 
+/* Tensors made, asked and freed while operations of others, and their own, are in flight on the communicator. */
+static void test_in_flight(void)
+{
+    enum { N = 20000 };
+    static float x[N], y[N];
+    static const char *const ways[] = {"pack", "sketch", "direct", "dense"};
+    for (size_t i = 0; i < N; i++)
+        x[i] = (float)put(t_rank, i);
+    for (int round = 0; round < 8; round++) {
+        t_step("in flight, round %d", round);
+        size_t before = tagci_mem_held();
+        TAGC_Tensor t, u;
+        TAGC_Request request;
+        char settings[64], image[64], name[16];
+        snprintf(settings, sizeof settings, "sparsity=0.5 algorithm=%s", ways[round % 4]);
+        snprintf(name, sizeof name, "t%d", round);
+        OK(make(N, MPI_FLOAT, name, settings, &t));
+        OK(TAGC_Iallreduce(x, y, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t, &request));
+        if (tagci_tensor_of(t)->in_flight) { /* not when the others were here before */
+            expect(TAGC_Tensor_reset(t), TAGC_ERR_BUSY, "in flight");
+            expect(TAGC_Tensor_pack(t, image, 64), TAGC_ERR_BUSY, "in flight");
+            expect(TAGC_Tensor_unpack(t, image, 64), TAGC_ERR_BUSY, "in flight");
+        }
+        OK(make(10, MPI_FLOAT, "u", "", &u)); /* collective, in the midst of it */
+        TAGC_Tensor copy = t;
+        OK(TAGC_Tensor_free(&t));
+        expect(TAGC_Tensor_reset(copy), TAGC_ERR_TENSOR, "freed");
+        OK(TAGC_Wait(&request));
+        OK(TAGC_Tensor_free(&u));
+        CHECK(round < 1 || tagci_mem_held() == before, "%zu, before %zu", tagci_mem_held(), before);
+    }
+}
+
 /* ---- State ---- */
 
 static void test_reset(void)
@@ -679,6 +712,7 @@ int main(int argc, char **argv)
         test_stale();
         test_many();
         test_no_memory();
+        test_in_flight();
         test_reset();
         test_pack();
         test_files();
