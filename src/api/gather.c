@@ -104,6 +104,8 @@ static int goes_to_mpi(const struct tagci_args *a, const struct tagci_comm *c)
     if (a->large)
         return 0;
 #endif
+    if (c->size == 1 && a->collective == TAGCI_ALLGATHERV)
+        return 0; /* see coll/gather_native.c */
     if (c->exact.trace[0] ||
         (c->exact.source[TAGCI_SET_GATHER] != TAGCI_FROM_DEFAULT && c->exact.gather != TAGCI_GATHER_NATIVE))
         return 0;

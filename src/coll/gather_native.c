@@ -31,10 +31,14 @@ enum tagci_progress tagci_gather_post_native(struct tagci_op *op, struct tagci_c
     tagci_op_count(op, TAGC_STAT_BYTES_SENT, bytes);
     tagci_op_count(op, TAGC_STAT_BYTES_RECEIVED, bytes);
     op->stats.at[TAGC_STAT_DENSITY] = op->stats.at[TAGC_STAT_UNION_DENSITY] = 1;
-    tagci_counts_set_places(counts, op->geometry.offset, op->displ);
-    return tagci_op_posted(op,
-                           tagci_mpi_allgatherv(op, a->sendbuf, (size_t)a->sendcount, a->sendtype, a->recvbuf, counts,
-                                                a->datatype, op->comm->private, &op->request[op->n_requests]));
+    /* MPICH 4.0 puts the part of a communicator's only rank at displacement 0, whatever is asked. */
+    MPI_Aint lower, extent, zero = 0;
+    MPI_Type_get_extent(a->datatype, &lower, &extent);
+    int alone = op->geometry.ranks == 1;
+    char *recv = (char *)a->recvbuf + (alone ? op->displ[0] * extent : 0);
+    tagci_counts_set_places(counts, op->geometry.offset, alone ? &zero : op->displ);
+    return tagci_op_posted(op, tagci_mpi_allgatherv(op, a->sendbuf, (size_t)a->sendcount, a->sendtype, recv, counts,
+                                                    a->datatype, op->comm->private, &op->request[op->n_requests]));
 }
 
 static enum tagci_progress post(struct tagci_op *op)

@@ -9,8 +9,8 @@
 #include "coll/op.h"
 
 struct dense {
-    void *wide;     /* input in the work type: 16-bit types, or a residual to add */
-    void *sum;      /* where MPI puts the result, if not where the user wants it: sums of 16-bit types; and in place, as
+    void *wide; /* input in the work type: 16-bit types, or a residual to add */
+    void *sum;  /* where MPI puts the result, if not where the user wants it: sums of 16-bit types; and in place, as
                        MPI may use what is behind the result for its own purposes */
     struct tagci_counts counts;
 };
