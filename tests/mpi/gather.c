@@ -96,7 +96,8 @@ static double allowed(const struct shape *s, double x, double largest)
     if (s->setting == BFLOAT16)
         return s->type == T_BF16 ? 0 : t_half_unit(T_BF16, 1, x) + (s->type == T_F16 ? 2 * own : 0);
     if (s->setting == INT8)
-        return largest / 127 * 0.51 + 2 * own + t_half_unit(s->type, 1, largest);
+        /* A scale is a bfloat16, so none is below 2^-133. */
+        return fmax(largest / 127 * 0.51, 0x1p-133) + 2 * own + t_half_unit(s->type, 1, largest);
     return 0;
 }
 
