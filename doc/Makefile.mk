@@ -2,6 +2,7 @@
 # Copyright (c) the TAGC authors
 
 dist_man_MANS = \
+    doc/man/man1/tagc_bench.1 \
     doc/man/man1/tagc_info.1 \
     doc/man/man3/TAGC_Allgather.3 \
     doc/man/man3/TAGC_Allgather_c.3 \
