@@ -8,6 +8,7 @@ tagcb_libs += libtagcb_openmp.la
 libtagcb_openmp_la_SOURCES = \
     backends/openmp/kernels.h \
     backends/openmp/lanes_avx2.h \
+    backends/openmp/lanes_avx512.h \
     backends/openmp/openmp.c \
     backends/openmp/openmp.h \
     backends/openmp/select.c \

@@ -28,6 +28,8 @@ __m512i tagc_b(__mmask32 m, __m512i x) { return _mm512_mask_add_epi16(x, m, x, x
     AS_VAR_APPEND([tagc_simd], [" avx512"])])
   AC_SUBST([AVX2_CFLAGS])
   AC_SUBST([AVX512_CFLAGS])
+  AC_CHECK_HEADER([simde/x86/avx512.h], [tagc_simde=yes], [tagc_simde=no]) dnl tests of AVX-512 where there is none
+  AM_CONDITIONAL([HAVE_SIMDE], [test $tagc_simde = yes])
   AM_CONDITIONAL([HAVE_AVX2], [test $tagc_avx2 = yes])
   AM_CONDITIONAL([HAVE_AVX512], [test $tagc_avx512 = yes])
 ])

@@ -11,6 +11,7 @@
 const struct tagcb_kernels *tagcb_kernels_now(void);
 /* For tests: "portable", "avx2", "avx512", or NULL for the best. 0, or -1: not built in, or not on this processor. */
 int tagcb_openmp_use(const char *variant);
+void tagcb_openmp_use_kernels(const struct tagcb_kernels *kernels); /* for tests: any others */
 /* For tests: this many threads, more than there are processors if need be; 0: as OpenMP and the affinity say. */
 void tagcb_openmp_use_threads(int threads);
 /* Variants of this build, best first; NULL after the last. Not all need be usable here. */

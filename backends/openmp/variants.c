@@ -73,6 +73,11 @@ int tagcb_openmp_use(const char *name)
     return -1;
 }
 
+void tagcb_openmp_use_kernels(const struct tagcb_kernels *kernels)
+{
+    atomic_store(&chosen, kernels);
+}
+
 const struct tagcb_kernels *tagcb_kernels_now(void)
 {
     const struct tagcb_kernels *k = atomic_load_explicit(&chosen, memory_order_acquire);

@@ -21,8 +21,20 @@ unit_files = \
     tests/unit/golden.h \
     tests/unit/lossless_golden.h \
     tests/unit/reference.h \
+    tests/unit/simde_avx512.h \
     tests/unit/unit.h \
     tests/unit/variants.h
+
+# The AVX-512 kernels in plain C, so that they are tested on every machine
+if HAVE_SIMDE
+unit_tests += tests/unit/test_golden_avx512 tests/unit/test_kernels_avx512
+endif
+tests_unit_test_golden_avx512_SOURCES = tests/unit/test_golden.c tests/unit/kernels_simde.c
+tests_unit_test_golden_avx512_CPPFLAGS = $(AM_CPPFLAGS) -DTAGC_TEST_SIMDE
+tests_unit_test_golden_avx512_CFLAGS = $(AM_CFLAGS) -Wno-psabi
+tests_unit_test_kernels_avx512_SOURCES = tests/unit/test_kernels.c tests/unit/kernels_simde.c
+tests_unit_test_kernels_avx512_CPPFLAGS = $(AM_CPPFLAGS) -DTAGC_TEST_SIMDE
+tests_unit_test_kernels_avx512_CFLAGS = $(AM_CFLAGS) -Wno-psabi
 
 if HAVE_CMOCKA
 check_PROGRAMS += $(unit_tests)
