@@ -12,9 +12,18 @@
  * first three, double for the last. */
 enum tagci_type { TAGCI_F32, TAGCI_F16, TAGCI_BF16, TAGCI_F64, TAGCI_TYPES };
 
-static inline size_t tagci_type_size(enum tagci_type t) { return t == TAGCI_F64 ? 8 : t == TAGCI_F32 ? 4 : 2; }
-static inline size_t tagci_work_size(enum tagci_type t) { return t == TAGCI_F64 ? 8 : 4; }
-static inline int tagci_work_is_double(enum tagci_type t) { return t == TAGCI_F64; }
+static inline size_t tagci_type_size(enum tagci_type t)
+{
+    return t == TAGCI_F64 ? 8 : t == TAGCI_F32 ? 4 : 2;
+}
+static inline size_t tagci_work_size(enum tagci_type t)
+{
+    return t == TAGCI_F64 ? 8 : 4;
+}
+static inline int tagci_work_is_double(enum tagci_type t)
+{
+    return t == TAGCI_F64;
+}
 const char *tagci_type_name(enum tagci_type t); /* "float", "double", "float16", "bfloat16" */
 
 /* Key of a work value: its bit pattern without the sign, so that keys order as magnitudes do and NaN and Inf are the

@@ -4,7 +4,7 @@
 EXTRA_DIST += tests/install/check-install
 
 # make installcheck, after make install
-installcheck-local: 
+installcheck-local:
 	$(AM_V_at)$(AM_TESTS_ENVIRONMENT) prefix='$(DESTDIR)$(prefix)' libdir='$(DESTDIR)$(libdir)' \
 	bindir='$(DESTDIR)$(bindir)' mandir='$(DESTDIR)$(mandir)' \
 	shared='$(enable_shared)' static='$(enable_static)' sanitizers='$(enable_sanitizers)' tools='$(enable_tools)' \

@@ -5,6 +5,7 @@
  * (float, float16, bfloat16, double, bytes), a pair for each sort of data
  * (without and with a memory). The test prints the lines when they differ;
  * change them only together with the wire version. */
+/* clang-format off */
 {{0xf2c5b988, 0x46525e25},
  {0xc410af08, 0x68ea7b66},
  {0x7b9c059a, 0x1c7e2be9},
