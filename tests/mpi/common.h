@@ -107,6 +107,7 @@ extern const char *const t_form_names[T_FORMS];
 /* One shape of call. n is what was asked for, or a little less where the form wants a multiple. */
 struct t_job {
     int form, type, average;
+    int drive; /* blocking, nonblocking, persistent; the same with _c: in turn from job to job */
     MPI_Comm comm;
     int rank, size;
     int *counts;    /* of every rank's part; uneven and with zeros for T_REDUCE_SCATTER */
