@@ -6,9 +6,14 @@
 # tests/install.
 
 mpi_tests = \
+    tests/mpi/bytes \
+    tests/mpi/errors \
     tests/mpi/feedback \
     tests/mpi/gather \
+    tests/mpi/life \
+    tests/mpi/profile \
     tests/mpi/reduce \
+    tests/mpi/requests \
     tests/mpi/tensor
 
 # What they share
@@ -26,3 +31,7 @@ EXTRA_DIST += tests/mpi/run-mpi-tests.tap tests/mpi/testlist
 .PHONY: check-mpi
 check-mpi: $(check_PROGRAMS) $(check_LTLIBRARIES)
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(top_srcdir)/tests/mpi/run-mpi-tests.tap $(ONLY)
+
+# A tool's view: it links as users do
+tests_mpi_profile_SOURCES = tests/mpi/profile.c
+tests_mpi_profile_LDADD = libtagc.la
