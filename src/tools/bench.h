@@ -6,5 +6,6 @@
 #define TAGC_TOOLS_BENCH_H
 
 int bench_kernels(int argc, char **argv);
+int bench_lossless(int argc, char **argv);
 
 #endif

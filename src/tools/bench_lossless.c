@@ -10,9 +10,8 @@
 #include "core/half.h"
 #include "core/lossless.h"
 #include "core/lossless_round.h"
+#include "tools/bench.h"
 #include "util/mem.h"
-
-int bench_lossless(int argc, char **argv);
 
 struct bench {
     size_t n;

@@ -13,6 +13,7 @@ static const struct {
     const char *help;
 } commands[] = {
     {"kernels", bench_kernels, "rates of the kernels beside memcpy; no MPI"},
+    {"lossless", bench_lossless, "the compressor of the all-gather: ratios and rates on one core; no MPI"},
 };
 
 int main(int argc, char **argv)
