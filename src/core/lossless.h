@@ -9,11 +9,12 @@
  *
  * Why a coder of our own: the library may require nothing but MPI and libc, and an optional one would make the bytes
  * depend on the build. What it would be: libzstd 1.5.4's Huffman stage, on the same planes of symbols in blocks of this
- * size, takes the same for exponents, half a percent more for changes and 5 % more for small ones (coded in pairs here),
- * and runs at 0.6 G symbols/s in and 1.1 to 1.4 out on a core of Zen 3, planes neither made nor joined; this one, planes
- * included, at 1.0 and 1.7 (exponents of bfloat16), 0.6 and 0.9 (change). zstd -1 on whole bfloat16 weights takes 12.6
- * bits where this takes 10.7, at a third of the rate; lz4 gains nothing. All of it is plain C: compiled for AVX2 and BMI2
- * it is less than a tenth faster, so there are no variants. No hint from earlier calls either: the sample costs 4 to 8 %
+ * size, takes the same for exponents, half a percent more for changes and 5 % more for small ones (coded in pairs here).
+ * On one core of a Zen 3 (best of many runs, G symbols/s, in and out) it runs at 0.92 and 1.75 on exponents, 0.87 and 1.4
+ * on changes, planes neither made nor joined; the coder here with all that it does at 0.95 and 1.7 on bfloat16 weights,
+ * 0.56 and 0.93 on changes (its Huffman stage alone: about 1.5 and 2.9 on exponents). zstd -1 on whole bfloat16 weights
+ * takes 12.6 bits where this takes 10.7, at 0.4 and 0.48; lz4 gains nothing. All of it is plain C: compiled for AVX2 and
+ * BMI2 it is about a tenth faster, so there are no variants. No hint from earlier calls either: the sample costs 4 to 8 %
  * of the time of a block that shrinks, and noise passes at half the rate of memcpy.
  *
  * Wire format. All numbers little-endian; w = bits of an element.
