@@ -15,8 +15,8 @@
 typedef __m512 vec_f32;
 typedef __m512d vec_f64;
 typedef __m512i keys_f32, keys_f64;
-typedef __mmask16 mask_f32;
-typedef __mmask8 mask_f64;
+typedef uint16_t mask_f32; /* what __mmask16 is, and __mmask8 */
+typedef uint8_t mask_f64;
 typedef size_t count_f32, count_f64;
 
 /* ---- float ---- */

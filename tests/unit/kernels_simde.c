@@ -5,5 +5,5 @@
 #define VARIANT(x) x##_simde
 #define VARIANT_NAME "avx512 by simde"
 #define LANES_HEADER "backends/openmp/lanes_avx512.h"
-#define LANES_INTRINSICS "simde_avx512.h"
+#define LANES_INTRINSICS "tests/unit/simde_avx512.h"
 #include "backends/openmp/template.h"
