@@ -421,7 +421,7 @@ static void others_are_mpi_s(void)
         for (int form = 0; form < T_FORMS; form++)
             for (int in_place = 0; in_place < 2; in_place++)
                 for (int tensor = 0; tensor < 2; tensor++) {
-                    t_step("cases 9 and 43: %s, %s%s%s", cases[k].name, t_form_names[form],
+                    t_step("case 9, case 43: %s, %s%s%s", cases[k].name, t_form_names[form],
                            in_place ? ", in place" : "", tensor ? ", tensor" : "");
                     int counts[64], n = t_size * PART;
                     for (int r = 0; r < t_size; r++)

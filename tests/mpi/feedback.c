@@ -325,7 +325,7 @@ static void many_steps_each_way(int steps)
                w % 3 ? T_GAUSSIAN : T_LAPLACE, w % 2, steps);
 }
 
-/* Every way with every kind of data, a few steps. Cases 23 (subnormals), 25 (a NaN beyond the share), 27 (scale). */
+/* Every way with every kind of data, a few steps. case 23: subnormals; case 25: NaN beyond the share; case 27: scale. */
 static void every_kind_each_way(void)
 {
     for (int w = 0; w < (int)COUNT(ways); w++)

@@ -14,7 +14,7 @@
 static const char *const algorithms[] = {"", "dense", "sketch", "pack", "direct", "auto"}; /* "": no tensor */
 static const int algorithm_ids[] = {
     0, TAGC_ALGORITHM_DENSE, TAGC_ALGORITHM_SKETCH, TAGC_ALGORITHM_PACK, TAGC_ALGORITHM_DIRECT, 0};
-/* Case 26: no multiples of 8, 16, 32, 64, 1024 (and some that are, and none at all). */
+/* case 26: no multiples of 8, 16, 32, 64, 1024 (and some that are, and none at all). */
 static const size_t lengths[] = {0, 1, 5, 31, 64, 65, 127, 1000, 1023, 1025, 4099};
 
 /* ---- What a call should give ---- */
