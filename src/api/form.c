@@ -168,7 +168,9 @@ int tagci_form_call(const struct tagci_args *a, enum tagci_form form, const stru
         code = prepare(a, face, &c, &t, &own_error);
     if (code)
         return tagci_error_raise(a->comm, code);
-    if (form == TAGCI_BLOCKING && !t && !own_error && face->goes_to_mpi(a, c))
+    c->nonblocking |= form != TAGCI_BLOCKING;
+    /* Not where operations may be in flight: inside MPI's blocking call they would not progress. */
+    if (!c->nonblocking && !t && !own_error && face->goes_to_mpi(a, c))
         return pass_on(a, face, c);
     return tagci_error_raise(a->comm, run(a, form, c, t, own_error, request));
 }

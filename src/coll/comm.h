@@ -17,6 +17,7 @@ struct tagci_comm {
     MPI_Comm private; /* same group as the user's; errors return */
     int user_gone;    /* the user's communicator was freed: no error handler to call */
     int rank, size;
+    int nonblocking; /* a nonblocking or persistent operation was started or made on it: on all ranks alike */
     int one_node;    /* all ranks share memory */
     int setup_error; /* environment settings differ between ranks, or are wrong: every call returns this code */
     struct tagci_settings exact; /* of calls without a tensor: environment and defaults */

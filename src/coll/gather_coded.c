@@ -157,15 +157,11 @@ static enum tagci_progress exchange(struct tagci_op *op)
 {
     struct coded *s = op->state;
     enum { words = sizeof(struct record) / 8 };
-    MPI_Request *request = &op->request[op->n_requests];
-    *request = MPI_REQUEST_NULL;
     double bytes = (op->geometry.ranks - 1.0) * sizeof(struct record);
     tagci_op_count(op, TAGC_STAT_BYTES_SENT, bytes);
     tagci_op_count(op, TAGC_STAT_BYTES_RECEIVED, bytes);
-    return tagci_op_posted(op, op->blocking ? MPI_Allgather(MPI_IN_PLACE, 0, MPI_UINT64_T, s->record, words,
-                                                            MPI_UINT64_T, op->comm->private)
-                                            : MPI_Iallgather(MPI_IN_PLACE, 0, MPI_UINT64_T, s->record, words,
-                                                             MPI_UINT64_T, op->comm->private, request));
+    return tagci_op_posted(op, MPI_Iallgather(MPI_IN_PLACE, 0, MPI_UINT64_T, s->record, words, MPI_UINT64_T,
+                                              op->comm->private, &op->request[op->n_requests]));
 }
 
 /* What all ranks now know, all see alike. */
@@ -213,7 +209,7 @@ static enum tagci_progress post(struct tagci_op *op)
         tagci_op_count(op, TAGC_STAT_BYTES_SENT, bytes);
         tagci_op_count(op, TAGC_STAT_BYTES_RECEIVED, bytes);
         op->stats.at[TAGC_STAT_DENSITY] = op->stats.at[TAGC_STAT_UNION_DENSITY] = 1;
-        p = tagci_op_posted(op, tagci_mpi_allgatherv(op, MPI_IN_PLACE, 0, MPI_BYTE, s->in, &s->counts, MPI_BYTE,
+        p = tagci_op_posted(op, tagci_mpi_allgatherv(MPI_IN_PLACE, 0, MPI_BYTE, s->in, &s->counts, MPI_BYTE,
                                                      op->comm->private, &op->request[op->n_requests]));
     }
     tagci_op_leave_line(op);

@@ -37,7 +37,7 @@ enum tagci_progress tagci_gather_post_native(struct tagci_op *op, struct tagci_c
     int alone = op->geometry.ranks == 1;
     char *recv = (char *)a->recvbuf + (alone ? op->displ[0] * extent : 0);
     tagci_counts_set_places(counts, op->geometry.offset, alone ? &zero : op->displ);
-    return tagci_op_posted(op, tagci_mpi_allgatherv(op, a->sendbuf, (size_t)a->sendcount, a->sendtype, recv, counts,
+    return tagci_op_posted(op, tagci_mpi_allgatherv(a->sendbuf, (size_t)a->sendcount, a->sendtype, recv, counts,
                                                     a->datatype, op->comm->private, &op->request[op->n_requests]));
 }
 

@@ -40,63 +40,54 @@ void tagci_counts_set(struct tagci_counts *c, const size_t *offsets)
     tagci_counts_set_places(c, offsets, NULL);
 }
 
-int tagci_mpi_reduce_scatter(struct tagci_op *op, const void *send, void *recv, const struct tagci_counts *c,
-                             MPI_Datatype type, MPI_Op sum, MPI_Comm comm, MPI_Request *request)
+int tagci_mpi_reduce_scatter(const void *send, void *recv, const struct tagci_counts *c, MPI_Datatype type, MPI_Op sum,
+                             MPI_Comm comm, MPI_Request *request)
 {
     *request = MPI_REQUEST_NULL;
     if (!c->large)
-        return op->blocking ? MPI_Reduce_scatter(send, recv, c->counts, type, sum, comm)
-                            : MPI_Ireduce_scatter(send, recv, c->counts, type, sum, comm, request);
+        return MPI_Ireduce_scatter(send, recv, c->counts, type, sum, comm, request);
 #ifdef HAVE_MPI_LARGE_COUNT
-    return op->blocking ? MPI_Reduce_scatter_c(send, recv, c->counts, type, sum, comm)
-                        : MPI_Ireduce_scatter_c(send, recv, c->counts, type, sum, comm, request);
+    return MPI_Ireduce_scatter_c(send, recv, c->counts, type, sum, comm, request);
 #else
     return MPI_ERR_COUNT;
 #endif
 }
 
-int tagci_mpi_reduce_scatter_block(struct tagci_op *op, const void *send, void *recv, size_t count, MPI_Datatype type,
-                                   MPI_Op sum, MPI_Comm comm, MPI_Request *request)
+int tagci_mpi_reduce_scatter_block(const void *send, void *recv, size_t count, MPI_Datatype type, MPI_Op sum,
+                                   MPI_Comm comm, MPI_Request *request)
 {
     *request = MPI_REQUEST_NULL;
     if (count <= INT_MAX)
-        return op->blocking ? MPI_Reduce_scatter_block(send, recv, (int)count, type, sum, comm)
-                            : MPI_Ireduce_scatter_block(send, recv, (int)count, type, sum, comm, request);
+        return MPI_Ireduce_scatter_block(send, recv, (int)count, type, sum, comm, request);
 #ifdef HAVE_MPI_LARGE_COUNT
-    return op->blocking ? MPI_Reduce_scatter_block_c(send, recv, (MPI_Count)count, type, sum, comm)
-                        : MPI_Ireduce_scatter_block_c(send, recv, (MPI_Count)count, type, sum, comm, request);
+    return MPI_Ireduce_scatter_block_c(send, recv, (MPI_Count)count, type, sum, comm, request);
 #else
     return MPI_ERR_COUNT;
 #endif
 }
 
-int tagci_mpi_allreduce(struct tagci_op *op, const void *send, void *recv, size_t count, MPI_Datatype type, MPI_Op sum,
-                        MPI_Comm comm, MPI_Request *request)
+int tagci_mpi_allreduce(const void *send, void *recv, size_t count, MPI_Datatype type, MPI_Op sum, MPI_Comm comm,
+                        MPI_Request *request)
 {
     *request = MPI_REQUEST_NULL;
     if (count <= INT_MAX)
-        return op->blocking ? MPI_Allreduce(send, recv, (int)count, type, sum, comm)
-                            : MPI_Iallreduce(send, recv, (int)count, type, sum, comm, request);
+        return MPI_Iallreduce(send, recv, (int)count, type, sum, comm, request);
 #ifdef HAVE_MPI_LARGE_COUNT
-    return op->blocking ? MPI_Allreduce_c(send, recv, (MPI_Count)count, type, sum, comm)
-                        : MPI_Iallreduce_c(send, recv, (MPI_Count)count, type, sum, comm, request);
+    return MPI_Iallreduce_c(send, recv, (MPI_Count)count, type, sum, comm, request);
 #else
     return MPI_ERR_COUNT;
 #endif
 }
 
-int tagci_mpi_allgatherv(struct tagci_op *op, const void *send, size_t count, MPI_Datatype send_type, void *recv,
+int tagci_mpi_allgatherv(const void *send, size_t count, MPI_Datatype send_type, void *recv,
                          const struct tagci_counts *c, MPI_Datatype type, MPI_Comm comm, MPI_Request *request)
 {
     *request = MPI_REQUEST_NULL;
     if (!c->large && count <= INT_MAX)
-        return op->blocking
-                   ? MPI_Allgatherv(send, (int)count, send_type, recv, c->counts, c->displs, type, comm)
-                   : MPI_Iallgatherv(send, (int)count, send_type, recv, c->counts, c->displs, type, comm, request);
+        return MPI_Iallgatherv(send, (int)count, send_type, recv, c->counts, c->displs, type, comm, request);
 #ifdef HAVE_MPI_LARGE_COUNT
     MPI_Count large = (MPI_Count)count;
-    return op->blocking ? MPI_Allgatherv_c(send, large, send_type, recv, c->counts, c->displs, type, comm)
-                        : MPI_Iallgatherv_c(send, large, send_type, recv, c->counts, c->displs, type, comm, request);
+    return MPI_Iallgatherv_c(send, large, send_type, recv, c->counts, c->displs, type, comm, request);
 #else
     return MPI_ERR_COUNT;
 #endif

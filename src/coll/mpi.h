@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the TAGC authors
  *
- * The few MPI calls that the algorithms make, with 64-bit counts. Blocking where the operation is (*request is then
- * MPI_REQUEST_NULL): MPI's blocking collectives are the better tuned ones. Counts past int go through the MPI-4 large-count
- * calls; an MPI without them gives MPI_ERR_COUNT. */
+ * The few MPI calls that the algorithms make, with 64-bit counts. Always MPI's nonblocking collectives: whether a rank may
+ * block depends on what else it has in flight, and nonblocking collectives do not match blocking ones. Counts past int go
+ * through the MPI-4 large-count calls; an MPI without them gives MPI_ERR_COUNT. */
 #ifndef TAGCI_COLL_MPI_H
 #define TAGCI_COLL_MPI_H
 
@@ -22,13 +22,13 @@ void tagci_counts_set(struct tagci_counts *c, const size_t *offsets);
 /* The same counts, other displacements. */
 void tagci_counts_set_places(struct tagci_counts *c, const size_t *offsets, const MPI_Aint *displs);
 
-int tagci_mpi_reduce_scatter(struct tagci_op *op, const void *send, void *recv, const struct tagci_counts *counts,
-                             MPI_Datatype type, MPI_Op sum, MPI_Comm comm, MPI_Request *request);
-int tagci_mpi_reduce_scatter_block(struct tagci_op *op, const void *send, void *recv, size_t count, MPI_Datatype type,
-                                   MPI_Op sum, MPI_Comm comm, MPI_Request *request);
-int tagci_mpi_allreduce(struct tagci_op *op, const void *send, void *recv, size_t count, MPI_Datatype type, MPI_Op sum,
-                        MPI_Comm comm, MPI_Request *request);
-int tagci_mpi_allgatherv(struct tagci_op *op, const void *send, size_t count, MPI_Datatype send_type, void *recv,
+int tagci_mpi_reduce_scatter(const void *send, void *recv, const struct tagci_counts *counts, MPI_Datatype type,
+                             MPI_Op sum, MPI_Comm comm, MPI_Request *request);
+int tagci_mpi_reduce_scatter_block(const void *send, void *recv, size_t count, MPI_Datatype type, MPI_Op sum,
+                                   MPI_Comm comm, MPI_Request *request);
+int tagci_mpi_allreduce(const void *send, void *recv, size_t count, MPI_Datatype type, MPI_Op sum, MPI_Comm comm,
+                        MPI_Request *request);
+int tagci_mpi_allgatherv(const void *send, size_t count, MPI_Datatype send_type, void *recv,
                          const struct tagci_counts *counts, MPI_Datatype type, MPI_Comm comm, MPI_Request *request);
 
 #endif

@@ -237,10 +237,6 @@ static uint64_t facts(const struct tagci_op *op)
 static enum tagci_progress agree_post(struct tagci_op *op)
 {
     tagci_agreement_init(&op->agreement, op->code, op->code ? 0 : facts(op), op->comm);
-    op->request[op->n_requests] = MPI_REQUEST_NULL;
-    if (op->blocking)
-        return tagci_op_posted(op, MPI_Allreduce(MPI_IN_PLACE, op->agreement.word, TAGCI_AGREE_WORDS, MPI_INT64_T,
-                                                 MPI_MAX, op->comm->private));
     return tagci_op_posted(op, MPI_Iallreduce(MPI_IN_PLACE, op->agreement.word, TAGCI_AGREE_WORDS, MPI_INT64_T, MPI_MAX,
                                               op->comm->private, &op->request[op->n_requests]));
 }

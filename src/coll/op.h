@@ -110,7 +110,7 @@ struct tagci_op {
     struct tagci_tensor *tensor; /* or NULL */
     const struct tagci_settings *settings;
     const struct tagci_backend *backend;
-    int blocking; /* stages may block in MPI */
+    int blocking; /* stages may block in MPI's waiting calls: nothing else is in flight here */
 
     /* the vector */
     int compressible;

@@ -81,12 +81,12 @@ static enum tagci_progress dense_post(struct tagci_op *op)
     MPI_Request *request = &op->request[op->n_requests];
     int code;
     if (a->collective == TAGCI_ALLREDUCE) {
-        code = tagci_mpi_allreduce(op, send, recv, op->geometry.n, type, sum, comm, request);
+        code = tagci_mpi_allreduce(send, recv, op->geometry.n, type, sum, comm, request);
     } else if (a->collective == TAGCI_REDUCE_SCATTER_BLOCK) {
-        code = tagci_mpi_reduce_scatter_block(op, send, recv, (size_t)a->count, type, sum, comm, request);
+        code = tagci_mpi_reduce_scatter_block(send, recv, (size_t)a->count, type, sum, comm, request);
     } else {
         tagci_counts_set(&d->counts, op->geometry.offset);
-        code = tagci_mpi_reduce_scatter(op, send, recv, &d->counts, type, sum, comm, request);
+        code = tagci_mpi_reduce_scatter(send, recv, &d->counts, type, sum, comm, request);
     }
     int size;
     MPI_Type_size(type, &size);

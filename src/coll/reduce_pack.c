@@ -48,8 +48,8 @@ static enum tagci_progress reduce(struct tagci_op *op)
     double bytes = (ranks - 1.0) / ranks * (double)(u->entry[ranks] * tagci_work_size(op->type));
     tagci_op_count(op, TAGC_STAT_BYTES_SENT, bytes);
     tagci_op_count(op, TAGC_STAT_BYTES_RECEIVED, bytes);
-    return tagci_op_posted(op, tagci_mpi_reduce_scatter(op, u->packed, u->sum, &u->counts, tagci_union_type(op),
-                                                        MPI_SUM, op->comm->private, &op->request[op->n_requests]));
+    return tagci_op_posted(op, tagci_mpi_reduce_scatter(u->packed, u->sum, &u->counts, tagci_union_type(op), MPI_SUM,
+                                                        op->comm->private, &op->request[op->n_requests]));
 }
 
 static const struct tagci_stage pack_stages[] = {

@@ -96,12 +96,8 @@ enum tagci_progress tagci_result_sizes(struct tagci_op *op)
     if (!r)
         return TAGCI_THROUGH;
     r->size[op->comm->rank] = r->own_bytes;
-    MPI_Request *request = &op->request[op->n_requests];
-    *request = MPI_REQUEST_NULL;
-    return tagci_op_posted(
-        op, op->blocking
-                ? MPI_Allgather(MPI_IN_PLACE, 0, MPI_UINT64_T, r->size, 1, MPI_UINT64_T, op->comm->private)
-                : MPI_Iallgather(MPI_IN_PLACE, 0, MPI_UINT64_T, r->size, 1, MPI_UINT64_T, op->comm->private, request));
+    return tagci_op_posted(op, MPI_Iallgather(MPI_IN_PLACE, 0, MPI_UINT64_T, r->size, 1, MPI_UINT64_T,
+                                              op->comm->private, &op->request[op->n_requests]));
 }
 
 enum tagci_progress tagci_result_post(struct tagci_op *op)
@@ -121,13 +117,13 @@ enum tagci_progress tagci_result_post(struct tagci_op *op)
         /* Not MPI_BYTE: more elements than ints can count would come sooner. */
         tagci_counts_set(&r->counts, op->geometry.offset);
         bytes = (double)(op->geometry.n * width);
-        code = tagci_mpi_allgatherv(op, MPI_IN_PLACE, 0, op->args.datatype, op->args.recvbuf, &r->counts,
-                                    op->args.datatype, op->comm->private, request);
+        code = tagci_mpi_allgatherv(MPI_IN_PLACE, 0, op->args.datatype, op->args.recvbuf, &r->counts, op->args.datatype,
+                                    op->comm->private, request);
     } else {
         memcpy(r->frames + r->offset[op->comm->rank], r->own, r->own_bytes);
         tagci_counts_set(&r->counts, r->offset);
         bytes = (double)r->offset[ranks];
-        code = tagci_mpi_allgatherv(op, MPI_IN_PLACE, 0, MPI_BYTE, r->frames, &r->counts, MPI_BYTE, op->comm->private,
+        code = tagci_mpi_allgatherv(MPI_IN_PLACE, 0, MPI_BYTE, r->frames, &r->counts, MPI_BYTE, op->comm->private,
                                     request);
     }
     tagci_op_leave_line(op);

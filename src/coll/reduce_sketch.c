@@ -144,7 +144,7 @@ static enum tagci_progress pack_and_post_exponents(struct tagci_op *op)
         tagci_sketch_exponents(wide(op), (char *)k->u.packed + k->u.entry[o] * width, k->u.entry[o + 1] - k->u.entry[o],
                                k->exponents + k->group[o], k->exponents + groups + k->group[o]);
     book(op, 2 * (ranks - 1.0) / ranks * 4 * (double)groups);
-    return tagci_op_posted(op, tagci_mpi_allreduce(op, MPI_IN_PLACE, k->exponents, 2 * groups, MPI_UINT16_T, MPI_MAX,
+    return tagci_op_posted(op, tagci_mpi_allreduce(MPI_IN_PLACE, k->exponents, 2 * groups, MPI_UINT16_T, MPI_MAX,
                                                    op->comm->private, &op->request[op->n_requests]));
 }
 
@@ -195,7 +195,7 @@ static enum tagci_progress reduce_cells(struct tagci_op *op)
     int ranks = op->geometry.ranks;
     tagci_counts_set(&k->counts, k->cell);
     book(op, (ranks - 1.0) / ranks * (double)(k->cell[ranks] * tagci_work_size(op->type)));
-    return tagci_op_posted(op, tagci_mpi_reduce_scatter(op, k->cells, k->own_cells, &k->counts,
+    return tagci_op_posted(op, tagci_mpi_reduce_scatter(k->cells, k->own_cells, &k->counts,
                                                         wide(op) ? MPI_UINT64_T : MPI_UINT32_T, MPI_SUM,
                                                         op->comm->private, &op->request[op->n_requests]));
 }
@@ -208,7 +208,7 @@ static enum tagci_progress reduce_exact(struct tagci_op *op)
         return TAGCI_THROUGH; /* on all ranks alike */
     tagci_counts_set(&k->counts, k->exact_at);
     book(op, (ranks - 1.0) / ranks * (double)(k->exact_at[ranks] * tagci_work_size(op->type)));
-    return tagci_op_posted(op, tagci_mpi_reduce_scatter(op, k->exact, k->own_exact, &k->counts, tagci_union_type(op),
+    return tagci_op_posted(op, tagci_mpi_reduce_scatter(k->exact, k->own_exact, &k->counts, tagci_union_type(op),
                                                         MPI_SUM, op->comm->private, &op->request[op->n_requests]));
 }
 

@@ -78,7 +78,7 @@ enum tagci_progress tagci_union_merge(struct tagci_op *op, struct tagci_union *u
     tagci_op_count(op, TAGC_STAT_BYTES_SENT, 2 * remote * 8 * (double)words);
     tagci_op_count(op, TAGC_STAT_BYTES_RECEIVED, 2 * remote * 8 * (double)words);
     return tagci_op_posted(
-        op, tagci_mpi_allreduce(op, u->own, u->whole, words, MPI_UINT64_T, MPI_BOR, op->comm->private, request));
+        op, tagci_mpi_allreduce(u->own, u->whole, words, MPI_UINT64_T, MPI_BOR, op->comm->private, request));
 }
 
 enum tagci_progress tagci_union_pack(struct tagci_op *op, struct tagci_union *u)
@@ -113,7 +113,7 @@ enum tagci_progress tagci_union_gather(struct tagci_op *op, struct tagci_union *
     tagci_op_count(op, TAGC_STAT_BYTES_SENT, bytes);
     tagci_op_count(op, TAGC_STAT_BYTES_RECEIVED, bytes);
     return tagci_op_posted(op,
-                           tagci_mpi_allgatherv(op, MPI_IN_PLACE, 0, op->args.datatype, u->packed, &u->counts,
+                           tagci_mpi_allgatherv(MPI_IN_PLACE, 0, op->args.datatype, u->packed, &u->counts,
                                                 op->args.datatype, op->comm->private, &op->request[op->n_requests]));
 }
 

@@ -79,10 +79,10 @@ static int post(struct tagci_op *op, double *send, double *recv)
     MPI_Request *request = &op->request[op->n_requests];
     int code;
     if (op->args.collective == TAGCI_ALLREDUCE)
-        code = tagci_mpi_allreduce(op, send, recv, op->geometry.n, MPI_DOUBLE, MPI_SUM, op->comm->private, request);
+        code = tagci_mpi_allreduce(send, recv, op->geometry.n, MPI_DOUBLE, MPI_SUM, op->comm->private, request);
     else
-        code = tagci_mpi_reduce_scatter(op, send, recv, &op->verify->counts, MPI_DOUBLE, MPI_SUM, op->comm->private,
-                                        request);
+        code =
+            tagci_mpi_reduce_scatter(send, recv, &op->verify->counts, MPI_DOUBLE, MPI_SUM, op->comm->private, request);
     return tagci_op_posted(op, code) == TAGCI_FAILED;
 }
 
@@ -134,7 +134,7 @@ static enum tagci_progress compare(struct tagci_op *op)
     }
     MPI_Request *request = &op->request[op->n_requests];
     return tagci_op_posted(
-        op, tagci_mpi_allreduce(op, MPI_IN_PLACE, &v->verdict, 1, MPI_INT64_T, MPI_MAX, op->comm->private, request));
+        op, tagci_mpi_allreduce(MPI_IN_PLACE, &v->verdict, 1, MPI_INT64_T, MPI_MAX, op->comm->private, request));
 }
 
 static enum tagci_progress judge(struct tagci_op *op)
