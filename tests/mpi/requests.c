@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * Requests: completion, order of starts, wrong use, progress, and that a start allocates nothing. */
+#include "common.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/mem.h"
+
+enum { N = 20000 };
+
+static float *vector(int step, int which)
+{
+    float *v = malloc(N * sizeof *v);
+    for (size_t i = 0; i < N; i++)
+        v[i] = (float)t_value(T_INTEGERS, T_F32, t_rank, step * 10 + which, i);
+    return v;
+}
+
+/* The sum over ranks of vector(step, which). */
+static int is_sum(const float *got, int step, int which)
+{
+    for (size_t i = 0; i < N; i++) {
+        double sum = 0;
+        for (int r = 0; r < t_size; r++)
+            sum += t_value(T_INTEGERS, T_F32, r, step * 10 + which, i);
+        if (got[i] != (float)sum)
+            return 0;
+    }
+    return 1;
+}
+
+static const char *const ways[] = {"", "algorithm=dense", "algorithm=direct", "algorithm=pack", "algorithm=sketch"};
+
+/* case 13: ten starts of two requests, each reading what the buffers then hold, started in another order on every other
+ * rank; after the first round no start and no completion allocates. */
+static void persistent(void)
+{
+    for (size_t w = 0; w < COUNT(ways); w++) {
+        t_step("persistent, %s", ways[w]);
+        float *in[2], *out[2];
+        TAGC_Tensor t[2];
+        TAGC_Request q[2];
+        for (int k = 0; k < 2; k++) {
+            in[k] = vector(0, k);
+            out[k] = calloc(N, sizeof **out);
+            t[k] = w ? t_tensor(MPI_COMM_WORLD, k ? "b" : "a", N, T_F32, ways[w]) : TAGC_TENSOR_NULL;
+            OK(TAGC_Allreduce_init(in[k], out[k], N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t[k], MPI_INFO_NULL, &q[k]));
+        }
+        OK(TAGC_Waitall(2, q)); /* never started: complete at once */
+        uint64_t allocated = 0;
+        for (int step = 0; step < 10; step++) {
+            for (int k = 0; k < 2; k++) {
+                float *next = vector(step, k);
+                memcpy(in[k], next, N * sizeof *next);
+                free(next);
+            }
+            int first = (t_rank + step) % 2;
+            allocated -= step ? tagci_mem_count() : 0;
+            OK(TAGC_Start(&q[first]));
+            OK(TAGC_Start(&q[!first]));
+            if (step % 2) {
+                OK(TAGC_Waitall(2, q));
+            } else {
+                OK(TAGC_Wait(&q[0]));
+                int done = 0;
+                while (!done)
+                    OK(TAGC_Test(&q[1], &done));
+            }
+            allocated += step ? tagci_mem_count() : 0;
+            for (int k = 0; k < 2; k++)
+                CHECK(is_sum(out[k], step, k), "step %d of request %d", step, k);
+            CHECK(q[0] != TAGC_REQUEST_NULL && q[1] != TAGC_REQUEST_NULL);
+        }
+        CHECK(allocated == 0, "%llu allocations", (unsigned long long)allocated);
+        for (int k = 0; k < 2; k++) {
+            OK(TAGC_Request_free(&q[k]));
+            if (t[k] != TAGC_TENSOR_NULL) {
+                CHECK(t_stat(t[k], TAGC_STAT_CALLS) == 10);
+                OK(TAGC_Tensor_free(&t[k]));
+            }
+            free(in[k]);
+            free(out[k]);
+        }
+        t_agree();
+    }
+}
+
+/* Operations on different tensors overlap, are waited for in any order, and one blocking call comes between. */
+static void overlapping(void)
+{
+    enum { MANY = 6 };
+    t_step("overlapping");
+    float *in[MANY], *out[MANY], *between = vector(9, 9), *sum = calloc(N, sizeof *sum);
+    TAGC_Tensor t[MANY];
+    TAGC_Request q[MANY];
+    for (int k = 0; k < MANY; k++) {
+        in[k] = vector(1, k);
+        out[k] = calloc(N, sizeof **out);
+        t[k] = k % 5 ? t_tensor(MPI_COMM_WORLD, "o", N, T_F32, ways[k % 5]) : TAGC_TENSOR_NULL;
+        OK(TAGC_Iallreduce(in[k], out[k], N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t[k], &q[k]));
+    }
+    OK(TAGC_Allreduce(between, sum, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, TAGC_TENSOR_NULL));
+    CHECK(is_sum(sum, 9, 9));
+    for (int k = 0; k < MANY; k++) {
+        int which = t_rank % 2 ? k : MANY - 1 - k; /* in another order on every other rank */
+        OK(TAGC_Wait(&q[which]));
+        CHECK(q[which] == TAGC_REQUEST_NULL);
+        CHECK(is_sum(out[which], 1, which), "operation %d", which);
+    }
+    int flag = 0;
+    OK(TAGC_Testall(MANY, q, &flag));
+    CHECK(flag == 1);
+    for (int k = 0; k < MANY; k++) {
+        if (t[k] != TAGC_TENSOR_NULL)
+            OK(TAGC_Tensor_free(&t[k]));
+        free(in[k]);
+        free(out[k]);
+    }
+    free(between);
+    free(sum);
+    t_agree();
+}
+
+/* Wrong use is an error of its class; what is in flight stays right. */
+static void wrong_use(void)
+{
+    t_step("wrong use");
+    float *in = vector(2, 0), *out = calloc(N, sizeof *out), *other = calloc(N, sizeof *other);
+    TAGC_Tensor t = t_tensor(MPI_COMM_WORLD, "busy", N, T_F32, "algorithm=direct");
+    TAGC_Request q, stale, second;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    OK(TAGC_Allreduce_init(in, out, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t, MPI_INFO_NULL, &q));
+    OK(TAGC_Start(&q));
+    CHECK(t_class(TAGC_Start(&q)) == TAGC_ERR_BUSY);
+    OK(TAGC_Wait(&q));
+    CHECK(is_sum(out, 2, 0));
+    stale = q;
+    OK(TAGC_Request_free(&q));
+    CHECK(q == TAGC_REQUEST_NULL);
+    CHECK(t_class(TAGC_Wait(&stale)) == TAGC_ERR_REQUEST);
+    CHECK(t_class(TAGC_Start(&stale)) == TAGC_ERR_REQUEST);
+    CHECK(t_class(TAGC_Start(&q)) == TAGC_ERR_REQUEST);
+    OK(TAGC_Wait(&q)); /* null: complete */
+
+    t_step("a second operation on a tensor in flight");
+    OK(TAGC_Iallreduce(in, out, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t, &q));
+    int code = TAGC_Iallreduce(in, other, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t, &second);
+    if (!code)
+        code = TAGC_Wait(&second);
+    /* On a rank where the first was complete already the second is right, and the others' error reaches it. */
+    CHECK(t_class(code) == TAGC_ERR_BUSY || t_class(code) == TAGC_ERR_MISMATCH || (t_size == 1 && !code), "%s",
+          t_error_text(code));
+    OK(TAGC_Wait(&q));
+    CHECK(is_sum(out, 2, 0));
+
+    t_step("freed while active");
+    OK(TAGC_Iallreduce(in, out, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t, &q));
+    OK(TAGC_Request_free(&q));
+    OK(TAGC_Tensor_free(&t));
+    CHECK(q == TAGC_REQUEST_NULL && t == TAGC_TENSOR_NULL);
+    OK(TAGC_Allreduce(in, other, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, TAGC_TENSOR_NULL));
+    CHECK(is_sum(other, 2, 0));
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    /* The freed one completes in somebody's progress, at the latest here. */
+    TAGC_Tensor last = t_tensor(MPI_COMM_WORLD, "last", N, T_F32, "algorithm=direct");
+    OK(TAGC_Iallreduce(in, other, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, last, &q));
+    OK(TAGC_Wait(&q));
+    CHECK(is_sum(out, 2, 0));
+    OK(TAGC_Tensor_free(&last));
+    free(in);
+    free(out);
+    free(other);
+    t_agree();
+}
+
+static void as_mpi_requests(void)
+{
+    t_step("as a request of MPI's");
+    float *in = vector(3, 0), *out = calloc(N, sizeof *out);
+    TAGC_Tensor t = t_tensor(MPI_COMM_WORLD, "m", N, T_F32, "algorithm=direct");
+    TAGC_Request q;
+    MPI_Request r[2];
+    int sent = t_rank, got = -1;
+    OK(TAGC_Iallreduce(in, out, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t, &q));
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    int code = TAGC_Request_get_mpi(&q, &r[0]);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    if (code) { /* this MPI has no such requests */
+        CHECK(t_class(code) == TAGC_ERR_UNSUPPORTED);
+        OK(TAGC_Wait(&q));
+    } else {
+        CHECK(q == TAGC_REQUEST_NULL);
+        MPI_Iallreduce(&sent, &got, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &r[1]);
+        OK(MPI_Waitall(2, r, MPI_STATUSES_IGNORE));
+        CHECK(got == t_size - 1);
+    }
+    CHECK(is_sum(out, 3, 0));
+    OK(TAGC_Tensor_free(&t));
+    free(in);
+    free(out);
+    t_agree();
+}
+
+/* case 28: two threads on two communicators. */
+static void *one_thread(void *comm)
+{
+    float *in = vector(4, 0), *out = calloc(N, sizeof *out);
+    TAGC_Tensor t = t_tensor(*(MPI_Comm *)comm, "thread", N, T_F32, "algorithm=direct");
+    intptr_t bad = 0;
+    for (int i = 0; i < 20; i++) {
+        TAGC_Request q;
+        memset(out, 0, N * sizeof *out);
+        if (i % 2) {
+            bad |= TAGC_Allreduce(in, out, N, MPI_FLOAT, MPI_SUM, *(MPI_Comm *)comm, t);
+        } else {
+            bad |= TAGC_Iallreduce(in, out, N, MPI_FLOAT, MPI_SUM, *(MPI_Comm *)comm, t, &q);
+            bad |= TAGC_Wait(&q);
+        }
+        bad |= !is_sum(out, 4, 0);
+    }
+    bad |= TAGC_Tensor_free(&t);
+    free(in);
+    free(out);
+    return (void *)bad;
+}
+
+static void threads(void)
+{
+    int level;
+    MPI_Query_thread(&level);
+    t_step("case 28: threads");
+    if (level < MPI_THREAD_MULTIPLE)
+        return;
+    MPI_Comm comm[2];
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm[0]);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm[1]);
+    pthread_t thread;
+    void *bad[2];
+    CHECK(!pthread_create(&thread, NULL, one_thread, &comm[1]));
+    bad[0] = one_thread(&comm[0]);
+    pthread_join(thread, &bad[1]);
+    CHECK(!bad[0] && !bad[1]);
+    MPI_Comm_free(&comm[0]);
+    MPI_Comm_free(&comm[1]);
+    t_agree();
+}
+
+int main(int argc, char **argv)
+{
+    int level;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+    t_start(&argc, &argv, 60);
+    persistent();
+    overlapping();
+    wrong_use();
+    as_mpi_requests();
+    threads();
+    return t_end();
+}
