@@ -12,6 +12,7 @@ if FORTRAN_MPI_F08
 noinst_PROGRAMS += examples/deposit_f08
 examples_deposit_f08_SOURCES = examples/deposit.f90
 examples_deposit_f08_FCFLAGS = $(FC_MODINC)src/fortran
+examples_deposit_f08_LDFLAGS = $(FORTRAN_LDFLAGS) $(AM_LDFLAGS)
 examples_deposit_f08_LDADD = libtagc_f08.la libtagc.la
 examples/deposit_f08-deposit.$(OBJEXT): src/fortran/libtagc_f08_la-tagc_f08.lo
 endif

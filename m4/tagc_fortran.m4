@@ -32,7 +32,7 @@ AC_DEFUN([TAGC_FC], [
 dnl TAGC_FORTRAN
 dnl The module tagc_f08: --enable-fortran, by default where a Fortran compiler of this MPI is found. Sets tagc_fortran (yes,
 dnl or no with the reason in tagc_fortran_why), tagc_fortran_has, FORTRAN_CPPFLAGS (-D for what the MPI has),
-dnl FORTRAN_CFLAGS (for the C side), moddir. Comes after AC_PROG_FC.
+dnl FORTRAN_CFLAGS (for the C side), FORTRAN_LDFLAGS, moddir. Comes after AC_PROG_FC.
 AC_DEFUN([TAGC_FORTRAN], [
   tagc_fortran=no tagc_fortran_why= tagc_fortran_has= FORTRAN_CPPFLAGS= FORTRAN_CFLAGS= FC_MODINC= FC_MODOUT=
   tagc_f08=no tagc_mpi_mod=no tagc_mpif_h=no
@@ -44,6 +44,13 @@ AC_DEFUN([TAGC_FORTRAN], [
   config.log has the compiler's messages.])])
   AS_IF([test "$tagc_fortran" = no && test "$enable_fortran" = check && test "$FC" != no],
         [AC_MSG_WARN([no Fortran module: $tagc_fortran_why])])
+  dnl The wrapper for Fortran may find another MPI's libmpi.so (Debian's, where MPICH is the default): C's folders first
+  FORTRAN_LDFLAGS=
+  AS_IF([test "$tagc_fortran" = yes && test "$MPI_IMPL" = openmpi], [
+    for tagc_word in `($CC -show || $CC --showme) 2>/dev/null`; do
+      AS_CASE([$tagc_word], [-L*], [AS_VAR_APPEND([FORTRAN_LDFLAGS], ["${FORTRAN_LDFLAGS:+ }$tagc_word"])])
+    done])
+  AC_SUBST([FORTRAN_LDFLAGS])
   AC_SUBST([FORTRAN_CPPFLAGS])
   AC_SUBST([FORTRAN_CFLAGS])
   AM_CONDITIONAL([BUILD_FORTRAN], [test "$tagc_fortran" = yes])

@@ -289,7 +289,7 @@ function declare(i, j, flavour,    c, t, n)
     if (c == "number")
         return kind_of(t) ", intent(in) :: " n
     if (c == "numbers")
-        return kind_of(t) ", intent(in)" async(i) " :: " n "(*)"
+        return kind_of(t) ", intent(in) :: " n "(*)" # not looked at after the call
     if (c == "number_out")
         return kind_of(t) ", intent(out) :: " n
     if (c == "logical_out")
@@ -467,14 +467,18 @@ function function_specifics(i,    m, t)
     print "        type(" t ") :: " m
     print "        " m "%MPI_VAL = " shim_name(i) "()"
     print "    end function"
-    print "\n    subroutine " call[i] "_f08(handle)"
+    print "\n    subroutine " call[i] "_f08(handle, ierror)"
     print "        type(" t "), intent(out) :: handle"
+    print "        integer, optional, intent(out) :: ierror"
     print "        handle%MPI_VAL = " shim_name(i) "()"
+    print "        if (present(ierror)) ierror = 0"
     print "    end subroutine"
     print "#endif"
-    print "\n    subroutine " call[i] "_int(handle)"
+    print "\n    subroutine " call[i] "_int(handle, ierror)"
     print "        integer, intent(out) :: handle"
+    print "        integer, optional, intent(out) :: ierror"
     print "        handle = " shim_name(i) "()"
+    print "        if (present(ierror)) ierror = 0"
     print "    end subroutine"
 }
 

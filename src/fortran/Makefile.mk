@@ -41,7 +41,7 @@ endif
 libtagc_f08_la_CPPFLAGS = $(AM_CPPFLAGS) $(FORTRAN_CPPFLAGS)
 libtagc_f08_la_CFLAGS = $(TAGC_CFLAGS) $(FORTRAN_CFLAGS)
 libtagc_f08_la_FCFLAGS = $(FC_MODOUT)src/fortran
-libtagc_f08_la_LDFLAGS = $(TAGC_LDFLAGS) -no-undefined -version-info $(TAGC_LT_VERSION)
+libtagc_f08_la_LDFLAGS = $(FORTRAN_LDFLAGS) $(TAGC_LDFLAGS) -no-undefined -version-info $(TAGC_LT_VERSION)
 libtagc_f08_la_LIBADD = libtagc.la
 
 nodist_mod_DATA = src/fortran/tagc_f08.mod

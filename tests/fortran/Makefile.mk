@@ -26,15 +26,19 @@ tests_fortran_libchecks_la_FCFLAGS = $(fortran_test_flags)
 tests_fortran_libchecks_la_LIBADD =
 tests_fortran_forms_f08_SOURCES = tests/fortran/forms_f08.f90
 tests_fortran_forms_f08_FCFLAGS = $(fortran_test_flags)
+tests_fortran_forms_f08_LDFLAGS = $(FORTRAN_LDFLAGS) $(AM_LDFLAGS)
 tests_fortran_forms_f08_LDADD = tests/fortran/libchecks.la $(fortran_test_libs)
 tests_fortran_rest_f08_SOURCES = tests/fortran/rest_f08.f90
 tests_fortran_rest_f08_FCFLAGS = $(fortran_test_flags)
+tests_fortran_rest_f08_LDFLAGS = $(FORTRAN_LDFLAGS) $(AM_LDFLAGS)
 tests_fortran_rest_f08_LDADD = tests/fortran/libchecks.la $(fortran_test_libs)
 tests_fortran_handles_mpi_SOURCES = tests/fortran/handles_mpi.f90
 tests_fortran_handles_mpi_FCFLAGS = $(fortran_test_flags)
+tests_fortran_handles_mpi_LDFLAGS = $(FORTRAN_LDFLAGS) $(AM_LDFLAGS)
 tests_fortran_handles_mpi_LDADD = tests/fortran/libchecks.la $(fortran_test_libs)
 tests_fortran_in_place_mpif_h_SOURCES = tests/fortran/in_place_mpif_h.f90
 tests_fortran_in_place_mpif_h_FCFLAGS = $(fortran_test_flags)
+tests_fortran_in_place_mpif_h_LDFLAGS = $(FORTRAN_LDFLAGS) $(AM_LDFLAGS)
 tests_fortran_in_place_mpif_h_LDADD = tests/fortran/libchecks.la $(fortran_test_libs)
 
 # Module files come first

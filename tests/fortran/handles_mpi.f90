@@ -101,7 +101,7 @@ program handles_mpi
     call TAGC_Predefined_bfloat16(half)
     call MPI_Type_size(half, i, code)
     call check(i == 2, 'bfloat16')
-    call TAGC_Predefined_avg(average)
+    call TAGC_Predefined_avg(average, code)
     call TAGC_Reduce_scatter_block(send, recv, part, MPI_REAL, average, MPI_COMM_WORLD, TAGC_TENSOR_NULL)
     call check(all(recv(1:part) == expected / ranks), 'average')
     call TAGC_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, counts, 1, MPI_INTEGER, MPI_COMM_WORLD, TAGC_TENSOR_NULL, code)
