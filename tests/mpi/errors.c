@@ -463,8 +463,16 @@ static void others_are_mpi_s(void)
                             OK(o ? TAGC_Allreduce(send, out[o], n, type, op, MPI_COMM_WORLD, t)
                                  : MPI_Allreduce(send, out[o], n, type, op, MPI_COMM_WORLD));
                     }
-                    CHECK(memcmp(out[0], out[1], form == T_ALLREDUCE ? bytes : PART * cases[k].extent) == 0,
-                          "not MPI's result");
+                    size_t result = form == T_ALLREDUCE ? bytes : PART * cases[k].extent;
+                    for (size_t i = 0; cases[k].kind == 4 && i < result; i += sizeof(long double)) {
+                        long double l[2]; /* its padding is nobody's result */
+                        for (int o = 0; o < 2; o++) {
+                            memcpy(&l[o], out[o] + i, sizeof l[o]);
+                            memset(out[o] + i, 0, sizeof l[o]);
+                        }
+                        out[0][i] = l[0] != l[1];
+                    }
+                    CHECK(memcmp(out[0], out[1], result) == 0, "not MPI's result");
                     if (t != TAGC_TENSOR_NULL)
                         OK(TAGC_Tensor_free(&t));
                     free(in);
