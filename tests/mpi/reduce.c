@@ -73,7 +73,9 @@ static void check_call(const struct t_job *job, const struct variant *v, TAGC_Te
 
     OK(t_call(job, v->in_place ? MPI_IN_PLACE : send.at, recv.at, tensor));
 
-    const char *named = tensor == TAGC_TENSOR_NULL ? getenv("TAGC_ALGORITHM") : algorithms[v->algorithm];
+    const char *named = getenv("TAGC_ALGORITHM"); /* comes before the tensor's own setting */
+    if (!named && tensor != TAGC_TENSOR_NULL)
+        named = algorithms[v->algorithm];
     int sketched = named && (!strcmp(named, "sketch") || !strcmp(named, "auto"));
     size_t wrong = 0;
     for (size_t i = 0; i < job->own; i++) {
