@@ -10,11 +10,17 @@
 #include "util/error.h"
 #include "util/mem.h"
 
+const char *tagci_form_name(const struct tagci_args *a)
+{
+    const struct tagci_tensor *t = a->tensor == TAGC_TENSOR_NULL ? NULL : tagci_tensor_of(a->tensor);
+    return t ? t->name : "";
+}
+
 int tagci_form_buffers(const struct tagci_args *a)
 {
     if (a->sendbuf != TAGCI_STRIDED && a->recvbuf != TAGCI_STRIDED)
         return MPI_SUCCESS;
-    return tagci_error(MPI_ERR_BUFFER, "%s: %s " TAGCI_STRIDED_TEXT, a->call,
+    return tagci_error(MPI_ERR_BUFFER, "%s: tensor \"%s\": %s " TAGCI_STRIDED_TEXT, a->call, tagci_form_name(a),
                        a->sendbuf == TAGCI_STRIDED ? "sendbuf" : "recvbuf");
 }
 

@@ -21,6 +21,8 @@ struct tagci_face {
     int (*count_elements)(const struct tagci_args *a, const struct tagci_comm *c, size_t *n); /* of the whole vector */
 };
 
+/* Name of the call's tensor, "" for none. */
+const char *tagci_form_name(const struct tagci_args *a);
 /* Buffers that Fortran found to be no buffers. */
 int tagci_form_buffers(const struct tagci_args *a);
 /* The tensor is of this communicator, type and length, and idle. */

@@ -19,13 +19,14 @@ static int count_elements(const struct tagci_args *a, const struct tagci_comm *c
 {
     *n = 0;
     if (a->collective == TAGCI_ALLGATHERV && !a->counts)
-        return tagci_error(MPI_ERR_ARG, "%s: recvcounts is NULL", a->call);
+        return tagci_error(MPI_ERR_ARG, "%s: tensor \"%s\": recvcounts is NULL", a->call, tagci_form_name(a));
     if (a->collective == TAGCI_ALLGATHERV && !a->displs)
-        return tagci_error(MPI_ERR_ARG, "%s: displs is NULL", a->call);
+        return tagci_error(MPI_ERR_ARG, "%s: tensor \"%s\": displs is NULL", a->call, tagci_form_name(a));
     for (int r = 0; r < c->size; r++) {
         MPI_Count count = received_from(a, r);
         if (count < 0)
-            return tagci_error(MPI_ERR_COUNT, "%s: recvcount of rank %d is %lld", a->call, r, (long long)count);
+            return tagci_error(MPI_ERR_COUNT, "%s: tensor \"%s\": recvcount of rank %d is %lld", a->call,
+                               tagci_form_name(a), r, (long long)count);
         *n += (size_t)count;
     }
     return MPI_SUCCESS;

@@ -15,18 +15,20 @@ static int count_elements(const struct tagci_args *a, const struct tagci_comm *c
     *n = 0;
     if (a->collective == TAGCI_REDUCE_SCATTER) {
         if (!a->counts)
-            return tagci_error(MPI_ERR_ARG, "%s: recvcounts is NULL", a->call);
+            return tagci_error(MPI_ERR_ARG, "%s: tensor \"%s\": recvcounts is NULL", a->call, tagci_form_name(a));
         for (int r = 0; r < c->size; r++) {
             MPI_Count count = tagci_args_count(a, r);
             if (count < 0)
-                return tagci_error(MPI_ERR_COUNT, "%s: recvcounts[%d] is %lld", a->call, r, (long long)count);
+                return tagci_error(MPI_ERR_COUNT, "%s: tensor \"%s\": recvcounts[%d] is %lld", a->call,
+                                   tagci_form_name(a), r, (long long)count);
             *n += (size_t)count;
         }
         return MPI_SUCCESS;
     }
     const char *name = a->collective == TAGCI_ALLREDUCE ? "count" : "recvcount";
     if (a->count < 0)
-        return tagci_error(MPI_ERR_COUNT, "%s: %s is %lld", a->call, name, (long long)a->count);
+        return tagci_error(MPI_ERR_COUNT, "%s: tensor \"%s\": %s is %lld", a->call, tagci_form_name(a), name,
+                           (long long)a->count);
     *n = (size_t)a->count * (a->collective == TAGCI_ALLREDUCE ? 1 : (size_t)c->size);
     return MPI_SUCCESS;
 }
