@@ -187,7 +187,8 @@ static void spread(const uint64_t *own, const uint64_t *whole, size_t words, siz
 /* Results of 16-bit types: once a call, so plain. */
 static void unpack_16(const uint64_t *whole, size_t nbits, const uint16_t *packed, uint16_t *out)
 {
-    memset(out, 0, nbits * sizeof *out);
+    if (nbits) /* out may be NULL otherwise */
+        memset(out, 0, nbits * sizeof *out);
     for (size_t i = 0; i < nbits; i += 64)
         for (uint64_t bits = whole[i / 64]; bits; bits &= bits - 1)
             out[i + (size_t)__builtin_ctzll(bits)] = *packed++;
