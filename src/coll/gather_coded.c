@@ -231,7 +231,7 @@ static int decode_part(struct tagci_op *op, int r, const char **why)
                                   why);
     if (!own_in_place && tagci_lossless_decode(op->type, in, bytes, before, n, out, s->work, why))
         return -1;
-    if (state)
+    if (state && n)
         memcpy(state, out, n * tagci_type_size(op->type));
     return 0;
 }
@@ -249,7 +249,7 @@ static enum tagci_progress decode(struct tagci_op *op)
         const char *why;
         name = tagci_fact(name, s->record[r].coded);
         if (s->raw) {
-            if (t)
+            if (t && tagci_part(&op->geometry, r))
                 memcpy(memory(op, r), place(op, r), tagci_part(&op->geometry, r) * tagci_type_size(op->type));
         } else if (decode_part(op, r, &why)) {
             return tagci_op_fail(op, tagci_error(TAGC_ERR_WIRE, "%s: tensor \"%s\": part of rank %d: %s", op->args.call,
