@@ -147,8 +147,8 @@ static int NAME(encode_blocks)(struct tagci_chunk *c, int indexed)
     c->kept = 0;
     for (size_t w = 0; w < words; w += PIECE_WORDS) {
         size_t end = smaller(words, w + PIECE_WORDS), got;
-        if (indexed) {
-            got = NAME(pass)(&p, w, end, index + w * 8, b.values + b.filled);
+        if (indexed || c->all) {
+            got = NAME(pass)(&p, w, end, indexed ? index + w * 8 : NULL, b.values + b.filled);
             b.filled += got;
         } else {
             uint64_t bits[PIECE_WORDS];

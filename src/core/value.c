@@ -14,6 +14,11 @@
 #define T64(b) T16(b), T16((b) + 16), T16((b) + 32), T16((b) + 48)
 const int8_t tagci_ternary_digits[256][8] = {T64(0), T64(64), T64(128), T64(192)};
 
+#define FIVE 1, 3, 9, 27, 81
+#define TWENTYFIVE FIVE, FIVE, FIVE, FIVE, FIVE
+const unsigned char tagci_ternary_powers[TAGCI_VALUE_BLOCK] = {TWENTYFIVE, TWENTYFIVE, TWENTYFIVE, TWENTYFIVE,
+                                                               TWENTYFIVE, 1,          3,          9};
+
 size_t tagci_value_bytes(enum tagci_type type, enum tagci_value value, size_t kept)
 {
     if (value == TAGCI_VALUE_NATIVE)

@@ -60,6 +60,8 @@ const char *tagci_value_name(enum tagci_value value);                           
 
 /* Codes of the 256 ternary bytes, five of eight bytes used. */
 extern const int8_t tagci_ternary_digits[256][8];
+/* Weights of a block's digits in their bytes: 1, 3, 9, 27, 81, and again. */
+extern const unsigned char tagci_ternary_powers[TAGCI_VALUE_BLOCK];
 
 /* Smallest bfloat16 at or above x >= 0, at most the largest finite one. */
 static inline uint16_t tagci_bf16_above(double x)
@@ -74,25 +76,34 @@ static inline uint16_t tagci_scale_for(double largest, int levels, double limit)
     return (uint16_t)(tagci_bf16_to_f32(h) * (double)levels > limit ? h - 1 : h);
 }
 
-/* Packs n codes of one block. */
+static inline size_t tagci_block_bytes(enum tagci_value value, size_t n)
+{
+    return value == TAGCI_VALUE_INT8 ? n : value == TAGCI_VALUE_INT4 ? (n + 1) / 2 : (n + 4) / 5;
+}
+
+/* Packs n codes of one block; codes holds a whole block, zeros from n on. */
 static inline void tagci_pack_codes(enum tagci_value value, const int8_t *codes, size_t n, unsigned char *at)
 {
+    unsigned char packed[TAGCI_VALUE_BLOCK];
     if (value == TAGCI_VALUE_INT8) {
         memcpy(at, codes, n);
-    } else if (value == TAGCI_VALUE_INT4) {
-        for (size_t i = 0; i < n / 2; i++)
-            at[i] = (unsigned char)((codes[2 * i] & 15) | (codes[2 * i + 1] & 15) << 4);
-        if (n % 2)
-            at[n / 2] = (unsigned char)(codes[n - 1] & 15);
+        return;
+    }
+    if (value == TAGCI_VALUE_INT4) {
+        for (size_t i = 0; i < TAGCI_VALUE_BLOCK / 2; i++)
+            packed[i] = (unsigned char)((codes[2 * i] & 15) | (codes[2 * i + 1] & 15) << 4);
     } else {
-        static const unsigned char power[5] = {1, 3, 9, 27, 81};
-        for (size_t i = 0; i < n; i += 5) {
-            unsigned byte = 0;
-            for (size_t j = i; j < n && j < i + 5; j++)
-                byte += (unsigned)(codes[j] < 0 ? 2 : codes[j]) * power[j - i];
-            *at++ = (unsigned char)byte;
+        unsigned char digits[TAGCI_VALUE_BLOCK + 8] = {0}; /* each times its power of three */
+        for (size_t i = 0; i < TAGCI_VALUE_BLOCK; i++)
+            digits[i] = (unsigned char)((codes[i] ? tagci_ternary_powers[i] : 0) +
+                                        (codes[i] < 0 ? tagci_ternary_powers[i] : 0));
+        for (size_t i = 0; i < TAGCI_TERNARY_BYTES; i++) {
+            uint64_t five; /* five bytes, added up in the fifth; no sum reaches 256 */
+            memcpy(&five, digits + 5 * i, 8);
+            packed[i] = (unsigned char)((five & 0xffffffffffu) * 0x0101010101u >> 32);
         }
     }
+    memcpy(at, packed, tagci_block_bytes(value, n));
 }
 
 /* Unpacks n codes of one block; codes has room for TAGCI_VALUE_BLOCK + 8. */
@@ -113,37 +124,26 @@ static inline void tagci_unpack_codes(enum tagci_value value, const unsigned cha
     }
 }
 
-static inline size_t tagci_block_bytes(enum tagci_value value, size_t n)
-{
-    return value == TAGCI_VALUE_INT8 ? n : value == TAGCI_VALUE_INT4 ? (n + 1) / 2 : (n + 4) / 5;
-}
-
-static inline double tagci_lanes_sum(const double *s)
-{
-    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
-}
-
-static inline int64_t tagci_lanes_count(const int64_t *s)
-{
-    return s[0] + s[1] + s[2] + s[3] + s[4] + s[5] + s[6] + s[7];
-}
-
 #define WORK float
 #define KEY uint32_t
-#define KEY_OF(x) (tagci_f32_bits(x) & 0x7fffffffu)
+#define SIGNED int32_t
+#define KEY_MAX INT32_MAX
 #define KEY_INF TAGCI_KEY_INF_F32
 #define VALUE_OF_KEY(k) tagci_f32_of(k)
 #define ROUNDER 12582912.0f /* 1.5 * 2^23: adding it rounds to an integer */
+#define KEY_CAP 0x7f7f0000
 #define LIMIT 3.4028234663852886e38
 #define NAME(x) x##_f32
 #include "core/value_work.h"
 
 #define WORK double
 #define KEY uint64_t
-#define KEY_OF(x) (tagci_f64_bits(x) & 0x7fffffffffffffffu)
+#define SIGNED int64_t
+#define KEY_MAX INT64_MAX
 #define KEY_INF TAGCI_KEY_INF_F64
 #define VALUE_OF_KEY(k) tagci_f64_of(k)
 #define ROUNDER 6755399441055744.0 /* 1.5 * 2^52 */
+#define KEY_CAP 0x47efe00000000000
 #define LIMIT 1.7976931348623157e308
 #define NAME(x) x##_f64
 #include "core/value_work.h"

@@ -3,52 +3,69 @@
  *
  * Block quantizers for one work type; included by value.h once for float and once for double. */
 
+/* Sum of a whole block in double, over 8 lanes. */
+static inline double NAME(tagci_lanes)(const WORK *x)
+{
+    double s[8] = {0};
+    for (size_t i = 0; i < TAGCI_VALUE_BLOCK; i += 8)
+        for (size_t l = 0; l < 8; l++)
+            s[l] += x[i + l];
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
 /* Ternary codes of a whole block of finite values; returns the scale. Magnitudes are cut at the largest bfloat16, so
- * that no sum of doubles overflows. */
+ * that no sum of doubles overflows. Comparisons are those of keys, in integers. */
 static inline uint16_t NAME(tagci_ternary)(const WORK *x, int8_t *codes)
 {
-    const double cap = 3.3895313892515355e38;
-    double a[TAGCI_VALUE_BLOCK], sum[8] = {0}, above[8] = {0};
-    int64_t count[8] = {0}, kept[8] = {0};
+    SIGNED bits[TAGCI_VALUE_BLOCK], key[TAGCI_VALUE_BLOCK], nonzero = 0, chosen = 0;
+    WORK magnitude[TAGCI_VALUE_BLOCK];
+    memcpy(bits, x, sizeof bits);
     for (size_t i = 0; i < TAGCI_VALUE_BLOCK; i++) {
-        a[i] = (double)VALUE_OF_KEY(KEY_OF(x[i]));
-        a[i] = a[i] > cap ? cap : a[i];
+        key[i] = bits[i] & KEY_MAX;
+        key[i] = key[i] < (SIGNED)KEY_CAP ? key[i] : (SIGNED)KEY_CAP;
+        nonzero += key[i] > 0;
     }
-    for (size_t i = 0; i < TAGCI_VALUE_BLOCK; i += 8)
-        for (size_t l = 0; l < 8; l++) {
-            sum[l] += a[i + l];
-            count[l] += a[i + l] > 0;
-        }
-    int64_t nonzero = tagci_lanes_count(count);
-    double threshold = nonzero ? 0.7 * (tagci_lanes_sum(sum) / (double)nonzero) : 0;
-    for (size_t i = 0; i < TAGCI_VALUE_BLOCK; i += 8)
-        for (size_t l = 0; l < 8; l++) {
-            int big = a[i + l] > threshold;
-            above[l] += big ? a[i + l] : 0;
-            kept[l] += big;
-        }
-    int64_t chosen = tagci_lanes_count(kept);
-    uint16_t scale = 0;
-    if (chosen)
-        scale = tagci_bf16_saturate(tagci_f64_to_bf16(tagci_lanes_sum(above) / (double)chosen), 1);
-    for (size_t i = 0; i < TAGCI_VALUE_BLOCK; i++)
-        codes[i] = (int8_t)(scale == 0 || !(a[i] > threshold) ? 0 : x[i] < 0 ? -1 : 1);
+    if (nonzero == 0) {
+        memset(codes, 0, TAGCI_VALUE_BLOCK);
+        return 0;
+    }
+    memcpy(magnitude, key, sizeof magnitude);
+    double threshold = 0.7 * (NAME(tagci_lanes)(magnitude) / (double)nonzero);
+    WORK below = (WORK)threshold; /* the largest one that is not above: a value is above both or neither */
+    SIGNED limit;
+    memcpy(&limit, &below, sizeof limit);
+    limit -= (double)below > threshold;
+    for (size_t i = 0; i < TAGCI_VALUE_BLOCK; i++) {
+        SIGNED big = -(SIGNED)(key[i] > limit);
+        key[i] &= big;
+        chosen -= big;
+        codes[i] = (int8_t)(big & (bits[i] < 0 ? -1 : 1));
+    }
+    memcpy(magnitude, key, sizeof magnitude);
+    uint16_t scale =
+        tagci_bf16_saturate(tagci_f64_to_bf16(NAME(tagci_lanes)(magnitude) / (double)(chosen ? chosen : 1)), 1);
+    if (scale == 0)
+        memset(codes, 0, TAGCI_VALUE_BLOCK);
     return scale;
 }
 
 /* Quantizes n <= TAGCI_VALUE_BLOCK values; returns the number of NaN and Inf among them. v has room for a whole block,
- * which is filled up with zeros. Loops of a fixed length are what compilers turn into vector code. */
+ * which is filled up with zeros, and so are the codes. Loops of a fixed length are what compilers turn into vector code. */
 static inline size_t NAME(tagci_quantize)(enum tagci_value value, WORK *v, size_t n, uint16_t *scale, int8_t *codes)
 {
     WORK x[TAGCI_VALUE_BLOCK];
-    KEY largest = 0, escapes = 0;
+    SIGNED largest = 0, escapes = 0;
     for (size_t i = n; i < TAGCI_VALUE_BLOCK; i++)
         v[i] = 0;
     for (size_t i = 0; i < TAGCI_VALUE_BLOCK; i++) {
-        KEY key = KEY_OF(v[i]), finite = key < KEY_INF;
-        escapes += 1 - finite;
-        x[i] = finite ? v[i] : 0;
-        key = finite ? key : 0;
+        SIGNED bits, key, finite; /* finite: all ones, or zero */
+        memcpy(&bits, &v[i], sizeof bits);
+        key = bits & KEY_MAX;
+        finite = -(SIGNED)(key < (SIGNED)KEY_INF);
+        escapes += 1 + finite;
+        bits &= finite;
+        key &= finite;
+        memcpy(&x[i], &bits, sizeof bits);
         largest = largest > key ? largest : key;
     }
     if (value == TAGCI_VALUE_TERNARY) {
@@ -56,7 +73,7 @@ static inline size_t NAME(tagci_quantize)(enum tagci_value value, WORK *v, size_
         return (size_t)escapes;
     }
     int levels = value == TAGCI_VALUE_INT8 ? 127 : 7;
-    *scale = tagci_scale_for((double)VALUE_OF_KEY(largest), levels, LIMIT);
+    *scale = tagci_scale_for((double)VALUE_OF_KEY((KEY)largest), levels, LIMIT);
     if (*scale == 0) {
         memset(codes, 0, TAGCI_VALUE_BLOCK);
         return (size_t)escapes;
@@ -81,7 +98,9 @@ static inline void NAME(tagci_dequantize)(const int8_t *codes, size_t n, uint16_
 
 #undef WORK
 #undef KEY
-#undef KEY_OF
+#undef SIGNED
+#undef KEY_MAX
+#undef KEY_CAP
 #undef KEY_INF
 #undef VALUE_OF_KEY
 #undef ROUNDER

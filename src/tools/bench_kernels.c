@@ -195,6 +195,8 @@ static void fill(struct bench *b)
         state = state * 6364136223846793005u + 1442695040888963407u;
         b->whole[w] = state ^ state >> 29;
         state = state * 6364136223846793005u + 1442695040888963407u;
+        if (w == b->n / 64) /* nothing past the end */
+            b->whole[w] &= tagci_low_bits(b->n % 64);
         b->bitmap[w] = b->whole[w] & (state ^ state >> 29);
     }
 }

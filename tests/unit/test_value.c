@@ -187,7 +187,7 @@ static void test_packing(void **state)
     uint64_t seed = 7;
     for (int form = TAGCI_VALUE_INT8; form <= TAGCI_VALUE_TERNARY; form++)
         for (size_t n = 1; n <= B; n++) {
-            int8_t codes[B], back[B + 8];
+            int8_t codes[B] = {0}, back[B + 8];
             int most = levels[form - TAGCI_VALUE_INT8];
             size_t bytes = tagci_block_bytes(form, n);
             unsigned char *at = guarded(bytes);
@@ -200,7 +200,7 @@ static void test_packing(void **state)
             unguard(at, bytes);
         }
     /* the documented order: first value in the low half, first digit least */
-    const int8_t some[] = {1, -1, 1, 0, -1};
+    const int8_t some[B] = {1, -1, 1, 0, -1};
     unsigned char packed[3];
     tagci_pack_codes(TAGCI_VALUE_INT4, some, 5, packed);
     assert_int_equal(packed[0], 0xf1);
