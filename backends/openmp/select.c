@@ -11,6 +11,7 @@
 #include "backends/openmp/openmp.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #ifdef _OPENMP
@@ -29,26 +30,23 @@
 
 /* Scratch that one caller at a time has; others go without. */
 static void *_Atomic scratch;
-static atomic_int scratch_wanted;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static size_t users;
 
 void tagcb_select_open(void)
 {
-    if (atomic_exchange(&scratch_wanted, 1))
-        return;
-    void *block = tagci_alloc(SCRATCH, 1);
-    if (block)
-        atomic_store(&scratch, block);
-    else
-        atomic_store(&scratch_wanted, 0);
+    pthread_mutex_lock(&lock);
+    if (users++ == 0)
+        atomic_store(&scratch, tagci_alloc(SCRATCH, 1));
+    pthread_mutex_unlock(&lock);
 }
 
 void tagcb_select_close(void)
 {
-    void *block = atomic_exchange(&scratch, NULL);
-    if (block) {
-        tagci_free(block);
-        atomic_store(&scratch_wanted, 0);
-    }
+    pthread_mutex_lock(&lock);
+    if (users > 0 && --users == 0)
+        tagci_free(atomic_exchange(&scratch, NULL));
+    pthread_mutex_unlock(&lock);
 }
 
 struct data {

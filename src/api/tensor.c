@@ -108,6 +108,10 @@ static int set_up(const char *call, struct tagci_tensor *t, MPI_Info info)
     if (!t->backend)
         return tagci_error(TAGC_ERR_BACKEND, "%s: tensor " NAME_SHOWN ": backend=%.80s: %s", call, t->name,
                            t->settings.backend, reason);
+    if (tagci_tensor_lossy(t) && t->backend->open) {
+        t->backend->open();
+        t->opened = 1;
+    }
     if (tagci_tensor_lossy(t) && t->settings.error_feedback && tagci_tensor_need_residual(t))
         return tagci_error(MPI_ERR_NO_MEM, "%s: tensor " NAME_SHOWN ": no memory for a residual of %zu elements", call,
                            t->name, t->count);

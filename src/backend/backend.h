@@ -51,8 +51,8 @@ struct tagci_backend {
      * thread. */
     const char *(*probe)(void);
     const char *(*describe)(void); /* what it uses here: instruction set, threads */
-    /* Scratch memory that kernels would be slower without: taken once, before operations, so that none allocates; given
-     * back at the end. Both more than once, from any thread; but close while no kernel runs. */
+    /* Scratch memory that kernels would be slower without, taken before operations so that none allocates. Each user
+     * calls open once, and close once when it has no operation left; from any thread. NULL: nothing to do. */
     void (*open)(void);
     void (*close)(void);
 

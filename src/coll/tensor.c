@@ -28,6 +28,8 @@ void tagci_tensor_destroy(struct tagci_tensor *t)
     if (!t)
         return;
     tagci_handle_drop(&tensors, (uintptr_t)t->handle);
+    if (t->opened && t->backend->close)
+        t->backend->close();
     tagci_free(t->residual);
     tagci_free(t->spare);
     tagci_free(t->memory);

@@ -28,6 +28,7 @@ struct tagci_tensor {
     enum tagci_type type;
     struct tagci_settings settings;
     const struct tagci_backend *backend;
+    int opened; /* the backend, by this tensor */
     TAGC_Tensor handle;
 
     /* Error feedback. residual is what stands now; spare takes the next one, and the two change places when an operation
