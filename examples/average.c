@@ -22,7 +22,7 @@ int main(int argc, char **argv)
     TAGC_Tensor_create(MPI_COMM_WORLD, "mlp.weight", PART * ranks, MPI_FLOAT, info, &tensor);
     for (int step = 0; step < 10; step++) {
         for (int i = 0; i < PART * ranks; i++)
-            gradient[i] = rand() - RAND_MAX / 2.0f;
+            gradient[i] = rand() / (float)RAND_MAX - 0.5f;
         TAGC_Reduce_scatter_block(gradient, shard, PART, MPI_FLOAT, TAGC_AVG, MPI_COMM_WORLD, tensor);
     }
     double sent, dense;
