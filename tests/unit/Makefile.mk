@@ -43,8 +43,9 @@ endif
 EXTRA_DIST += $(unit_files)
 
 # make check-valgrind: the unit tests once more, under valgrind
+valgrind_command = valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
+	--suppressions=$(abs_top_srcdir)/tests/valgrind.supp
 .PHONY: check-valgrind
 check-valgrind: $(check_PROGRAMS)
-	$(AM_V_at)TAGC_TEST_WRAPPER='valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
-	--suppressions=$(abs_top_srcdir)/tests/valgrind.supp' TAGC_TEST_TIMESCALE=4 OMP_NUM_THREADS=2 \
+	$(AM_V_at)TAGC_TEST_WRAPPER='$(valgrind_command)' TAGC_TEST_TIMESCALE=4 OMP_NUM_THREADS=2 \
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(unit_tests)' TEST_SUITE_LOG=valgrind.log
