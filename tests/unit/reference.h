@@ -77,9 +77,11 @@ static inline double draw_value(enum pattern pattern, uint64_t *state, size_t i,
                   0.01;
     double sign = draw(state) & 1 ? -1 : 1;
     unsigned odd = draw(state) % 100;
+    int power;
     switch (pattern) {
     case WIDE:
-        return sign * ldexp(1 + draw_unit(state), (int)(draw(state) % (wide ? 600 : 80)) - (wide ? 300 : 60));
+        power = (int)(draw(state) % (wide ? 600 : 80)) - (wide ? 300 : 60);
+        return sign * ldexp(1 + draw_unit(state), power);
     case ODDITIES:
         switch (odd) {
         case 0:
