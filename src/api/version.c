@@ -13,7 +13,7 @@
 _Static_assert(TAGCI_WIRE_VERSION == TAGC_WIRE_VERSION, "wire version of src/core/frame.h and of m4/version.m4");
 
 #if defined(__clang__)
-#define COMPILER "clang " __clang_version__
+#define COMPILER __VERSION__ /* its name stands in it */
 #elif defined(__GNUC__)
 #define COMPILER "gcc " __VERSION__
 #else
