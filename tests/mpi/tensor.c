@@ -9,6 +9,7 @@
 #include "common.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -656,6 +657,13 @@ static void save_all(void)
     }
 }
 
+static int saved_here(void)
+{
+    int here = t_rank == 0 && access(path_of(saved[0].name), R_OK) == 0;
+    MPI_Bcast(&here, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return here;
+}
+
 static void load_all(int ranks)
 {
     for (size_t k = 0; k < COUNT(saved); k++)
@@ -703,6 +711,12 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "save") == 0) {
         save_all();
     } else if (argc > 2 && strcmp(argv[1], "load") == 0) {
+        if (!saved_here()) {
+            if (t_rank == 0)
+                puts("nothing was saved");
+            MPI_Finalize();
+            return 77;
+        }
         load_all(atoi(argv[2]));
     } else if (argc > 1 && strcmp(argv[1], "fatal") == 0) {
         fatal();
