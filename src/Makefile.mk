@@ -46,6 +46,7 @@ libtagc_files = \
     src/api/version.c \
     src/api/weak.c \
     src/backend/backend.h \
+    src/backend/fallback.c \
     src/backend/registry.c \
     src/coll/agree.c \
     src/coll/agree.h \

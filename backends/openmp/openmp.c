@@ -98,20 +98,41 @@ static void each_chunk(void (*kernel)(struct tagci_chunk *), struct tagci_chunk 
     }
 }
 
-static void sparsify(struct tagci_chunk *chunks, size_t n)
+static int sparsify(struct tagci_order *order, struct tagci_chunk *chunks, size_t n)
 {
+    (void)order;
     each_chunk(tagcb_kernels_now()->sparsify, chunks, n);
+    return 0;
 }
 
-static void encode(struct tagci_chunk *chunks, size_t n)
+static int encode(struct tagci_order *order, struct tagci_chunk *chunks, size_t n)
 {
+    (void)order;
     each_chunk(tagcb_kernels_now()->encode, chunks, n);
+    return 0;
+}
+
+static int select_all(struct tagci_order *order, enum tagci_type type, struct tagci_choice *c, size_t n)
+{
+    (void)order;
+    for (size_t i = 0; i < n; i++)
+        tagcb_openmp_select(type, c[i].in, c[i].residual, c[i].n, c[i].k, &c[i].cut, &c[i].above, &c[i].tied);
+    return 0;
+}
+
+static int count_keys(struct tagci_order *order, enum tagci_type type, struct tagci_tally *t, size_t n)
+{
+    (void)order;
+    for (size_t i = 0; i < n; i++)
+        t[i].count = tagcb_openmp_count_key(type, t[i].in, t[i].residual, t[i].n, t[i].key);
+    return 0;
 }
 
 /* Every thread takes its share of the words of every frame, in the order given: so frames that share a sum need no
  * waiting, and one frame alone has many hands. */
-static void decode(struct tagci_decode *frames, size_t n)
+static int decode(struct tagci_order *order, struct tagci_decode *frames, size_t n)
 {
+    (void)order;
     const struct tagcb_kernels *k = tagcb_kernels_now();
     size_t elements = 0;
     for (size_t i = 0; i < n; i++)
@@ -131,6 +152,7 @@ static void decode(struct tagci_decode *frames, size_t n)
         }
         tagcb_float_leave(state);
     }
+    return 0;
 }
 
 static const void *advance(const void *at, size_t elements, size_t size)
@@ -138,8 +160,10 @@ static const void *advance(const void *at, size_t elements, size_t size)
     return at ? (const char *)at + elements * size : NULL;
 }
 
-static void gather_input(enum tagci_type type, const void *in, const void *residual, size_t n, void *out)
+static int gather_input(struct tagci_order *order, enum tagci_type type, const void *in, const void *residual, size_t n,
+                        void *out)
 {
+    (void)order;
     const struct tagcb_kernels *k = tagcb_kernels_now();
     size_t size = tagci_type_size(type), work = tagci_work_size(type);
     int threads = threads_for(n);
@@ -150,10 +174,13 @@ static void gather_input(enum tagci_type type, const void *in, const void *resid
         k->gather_input(type, advance(in, from, size), advance(residual, from, work), m, (char *)out + from * work);
         tagcb_float_leave(state);
     }
+    return 0;
 }
 
-static void finish(enum tagci_type type, const void *sum, size_t n, double divide, int plus_zero, void *out)
+static int finish(struct tagci_order *order, enum tagci_type type, const void *sum, size_t n, double divide,
+                  int plus_zero, void *out)
 {
+    (void)order;
     const struct tagcb_kernels *k = tagcb_kernels_now();
     size_t size = tagci_type_size(type), work = tagci_work_size(type);
     int threads = threads_for(n);
@@ -164,6 +191,7 @@ static void finish(enum tagci_type type, const void *sum, size_t n, double divid
         k->finish(type, advance(sum, from, work), m, divide, plus_zero, (char *)out + from * size);
         tagcb_float_leave(state);
     }
+    return 0;
 }
 
 #define MOST_SHARES 256
@@ -192,9 +220,10 @@ static void divide_words(struct shares *s, const uint64_t *own, const uint64_t *
     }
 }
 
-static size_t spread(const uint64_t *own, const uint64_t *whole, size_t nbits, const void *values, size_t width,
-                     void *out)
+static int spread(struct tagci_order *order, const uint64_t *own, const uint64_t *whole, size_t nbits,
+                  const void *values, size_t width, void *out, size_t *entries)
 {
+    (void)order;
     const struct tagcb_kernels *k = tagcb_kernels_now();
     struct shares s;
     divide_words(&s, own, whole, tagci_bitmap_words(nbits));
@@ -202,11 +231,14 @@ static size_t spread(const uint64_t *own, const uint64_t *whole, size_t nbits, c
     for (int t = 0; t < s.count; t++)
         k->spread(own + s.from[t], whole + s.from[t], s.from[t + 1] - s.from[t], s.whole[t + 1] - s.whole[t],
                   (const char *)values + s.own[t] * width, width, (char *)out + s.whole[t] * width);
-    return s.whole[s.count];
+    *entries = s.whole[s.count];
+    return 0;
 }
 
-static size_t unpack(const uint64_t *whole, size_t nbits, const void *packed, size_t width, void *out)
+static int unpack(struct tagci_order *order, const uint64_t *whole, size_t nbits, const void *packed, size_t width,
+                  void *out, size_t *entries)
 {
+    (void)order;
     const struct tagcb_kernels *k = tagcb_kernels_now();
     struct shares s;
     divide_words(&s, NULL, whole, tagci_bitmap_words(nbits));
@@ -216,17 +248,19 @@ static size_t unpack(const uint64_t *whole, size_t nbits, const void *packed, si
         k->unpack(whole + s.from[t], (last < nbits ? last : nbits) - first, s.whole[t + 1] - s.whole[t],
                   (const char *)packed + s.whole[t] * width, width, (char *)out + first * width);
     }
-    return s.whole[s.count];
+    *entries = s.whole[s.count];
+    return 0;
 }
 
 const struct tagci_backend tagcb_openmp = {
     .name = "openmp",
+    .batch = 8,
     .probe = probe,
     .describe = describe,
     .open = tagcb_select_open,
     .close = tagcb_select_close,
-    .select = tagcb_openmp_select,
-    .count_key = tagcb_openmp_count_key,
+    .select = select_all,
+    .count_key = count_keys,
     .sparsify = sparsify,
     .encode = encode,
     .decode = decode,

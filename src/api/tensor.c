@@ -109,7 +109,9 @@ static int set_up(const char *call, struct tagci_tensor *t, MPI_Info info)
         return tagci_error(TAGC_ERR_BACKEND, "%s: tensor " NAME_SHOWN ": backend=%.80s: %s", call, t->name,
                            t->settings.backend, reason);
     if (tagci_tensor_lossy(t) && t->backend->open) {
-        t->backend->open();
+        if (t->backend->open())
+            return tagci_error(TAGC_ERR_BACKEND, "%s: tensor " NAME_SHOWN ": backend %s cannot be opened", call,
+                               t->name, t->backend->name);
         t->opened = 1;
     }
     if (tagci_tensor_lossy(t) && t->settings.error_feedback && tagci_tensor_need_residual(t))

@@ -14,7 +14,11 @@ struct tagci_cuts {
     /* Where ties are cut short in a stretch that goes on from one chunk to the next: how many of them may still be kept
      * from the beginning of a chunk on. */
     uint64_t *ties_left;
+    struct tagci_choice *choice; /* of the stretches, so many at a time */
+    struct tagci_tally *tally;   /* of as many chunks as the backend takes at once */
 };
+
+enum { most_choices = 4096 };
 
 static size_t stretch_length(const struct tagci_op *op)
 {
@@ -32,11 +36,19 @@ static size_t stretch_count(const struct tagci_op *op)
     return length ? (op->geometry.n + length - 1) / length : (size_t)op->geometry.ranks;
 }
 
+static size_t choices(const struct tagci_op *op)
+{
+    return stretch_count(op) < most_choices ? stretch_count(op) : most_choices;
+}
+
 size_t tagci_cuts_room(const struct tagci_op *op)
 {
-    return tagci_add(tagci_add(tagci_op_piece(1, sizeof(struct tagci_cuts)),
-                               tagci_op_piece(stretch_count(op), sizeof(struct tagci_cut))),
-                     tagci_op_piece(op->geometry.first[op->geometry.ranks], sizeof(uint64_t)));
+    size_t chunks = op->geometry.first[op->geometry.ranks];
+    size_t bytes = tagci_op_piece(1, sizeof(struct tagci_cuts));
+    bytes = tagci_add(bytes, tagci_op_piece(stretch_count(op), sizeof(struct tagci_cut)));
+    bytes = tagci_add(bytes, tagci_op_piece(chunks, sizeof(uint64_t)));
+    bytes = tagci_add(bytes, tagci_op_piece(choices(op), sizeof(struct tagci_choice)));
+    return tagci_add(bytes, tagci_op_piece(op->backend->batch, sizeof(struct tagci_tally)));
 }
 
 void tagci_cuts_lay_out(struct tagci_op *op)
@@ -46,6 +58,8 @@ void tagci_cuts_lay_out(struct tagci_op *op)
     c->stretches = stretch_count(op);
     c->cut = tagci_op_take(op, c->stretches, sizeof *c->cut);
     c->ties_left = tagci_op_take(op, op->geometry.first[op->geometry.ranks], sizeof *c->ties_left);
+    c->choice = tagci_op_take(op, choices(op), sizeof *c->choice);
+    c->tally = tagci_op_take(op, op->backend->batch, sizeof *c->tally);
 }
 
 static void stretch(const struct tagci_op *op, size_t s, size_t *begin, size_t *end)
@@ -83,28 +97,71 @@ static size_t to_keep(size_t n, double share)
     return k < 1 ? 1 : k > (double)n ? n : (size_t)k;
 }
 
-/* Ties of a stretch that are cut short, handed on from chunk to chunk. */
-static void spread_ties(struct tagci_op *op, size_t begin, size_t end, struct tagci_cut cut)
+/* The next pieces of [*at, end), each in one chunk, as many as the backend likes to count at once. */
+static size_t pieces(const struct tagci_op *op, size_t *at, size_t end, uint64_t key, struct tagci_tally *tally)
 {
     const struct tagci_geometry *g = &op->geometry;
+    size_t n = 0;
+    for (int o = 0; *at < end && n < op->backend->batch; n++) {
+        while (g->offset[o + 1] <= *at)
+            o++;
+        size_t first, length = tagci_part_chunk(g, o, (*at - g->offset[o]) / g->chunk, &first);
+        size_t stop = first + length < end ? first + length : end;
+        tally[n] = (struct tagci_tally){tagci_op_in(op, *at), tagci_op_residual(op, *at), stop - *at, key, .count = 0};
+        *at = stop;
+    }
+    return n;
+}
+
+/* Ties of a stretch that are cut short, handed on from chunk to chunk. */
+static int spread_ties(struct tagci_op *op, size_t begin, size_t end, struct tagci_cut cut)
+{
+    const struct tagci_geometry *g = &op->geometry;
+    struct tagci_tally *tally = op->cuts->tally;
     int o = 0;
     while (g->offset[o + 1] <= begin)
         o++;
+    size_t chunk = g->first[o] + (begin - g->offset[o]) / g->chunk;
+    int begun = (begin - g->offset[o]) % g->chunk > 0; /* the chunk begins in another stretch, whose number this is */
     uint64_t left = cut.ties;
     for (size_t at = begin; at < end;) {
-        while (g->offset[o + 1] <= at)
-            o++;
-        size_t c = (at - g->offset[o]) / g->chunk, first, n = tagci_part_chunk(g, o, c, &first);
-        size_t stop = first + n < end ? first + n : end;
-        if (first >= begin) /* otherwise the chunk begins in another stretch, whose number this is */
-            op->cuts->ties_left[g->first[o] + c] = left;
-        if (left && stop < end) {
-            size_t tied =
-                op->backend->count_key(op->type, tagci_op_in(op, at), tagci_op_residual(op, at), stop - at, cut.key);
-            left -= tied < left ? tied : left;
+        size_t n = pieces(op, &at, end, cut.key, tally);
+        if (left && (op->backend->count_key(op->order, op->type, tally, n) || tagci_op_settle(op)))
+            return -1;
+        for (size_t i = 0; i < n; i++, chunk++, begun = 0) {
+            if (!begun)
+                op->cuts->ties_left[chunk] = left;
+            left -= tally[i].count < left ? tally[i].count : left;
         }
-        at = stop;
     }
+    return 0;
+}
+
+/* Cuts of the stretches s .. s + n. */
+static int find_some(struct tagci_op *op, size_t s, size_t n)
+{
+    struct tagci_cuts *c = op->cuts;
+    for (size_t i = 0; i < n; i++) {
+        size_t begin, end;
+        stretch(op, s + i, &begin, &end);
+        c->choice[i] = (struct tagci_choice){tagci_op_in(op, begin), tagci_op_residual(op, begin), end - begin,
+                                             .k = begin == end ? 0 : to_keep(end - begin, op->share)};
+    }
+    if (op->backend->select(op->order, op->type, c->choice, n) || tagci_op_settle(op))
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        struct tagci_choice *choice = &c->choice[i];
+        size_t begin, end;
+        stretch(op, s + i, &begin, &end);
+        c->cut[s + i] = begin == end ? TAGCI_CUT_NONZERO : choice->cut;
+        if (begin == end)
+            continue;
+        if (choice->cut.ties >= choice->tied)
+            c->cut[s + i].ties = UINT64_MAX;
+        else if (spread_ties(op, begin, end, choice->cut))
+            return -1;
+    }
+    return 0;
 }
 
 enum tagci_progress tagci_cuts_find(struct tagci_op *op)
@@ -121,18 +178,10 @@ enum tagci_progress tagci_cuts_find(struct tagci_op *op)
         return TAGCI_THROUGH;
     }
     c->same = 0;
-    for (size_t s = 0; s < c->stretches; s++) {
-        size_t begin, end, above, tied;
-        stretch(op, s, &begin, &end);
-        c->cut[s] = TAGCI_CUT_NONZERO;
-        if (begin == end)
-            continue;
-        op->backend->select(op->type, tagci_op_in(op, begin), tagci_op_residual(op, begin), end - begin,
-                            to_keep(end - begin, op->share), &c->cut[s], &above, &tied);
-        if (c->cut[s].ties >= tied)
-            c->cut[s].ties = UINT64_MAX;
-        else
-            spread_ties(op, begin, end, c->cut[s]);
+    for (size_t s = 0, n; s < c->stretches; s += n) {
+        n = c->stretches - s < most_choices ? c->stretches - s : most_choices;
+        if (find_some(op, s, n))
+            return tagci_op_run(op, -1);
     }
     return TAGCI_THROUGH;
 }

@@ -198,6 +198,27 @@ enum tagci_progress tagci_op_fail_text(struct tagci_op *op, int class, const cha
                          tagci_error(class, "%s: tensor \"%s\": %s", op->args.call, tagci_op_tensor_name(op), text));
 }
 
+int tagci_op_ran(const struct tagci_op *op, int result)
+{
+    if (!result)
+        return MPI_SUCCESS;
+    const char *why = op->backend->failure ? op->backend->failure() : NULL;
+    return tagci_error(TAGC_ERR_BACKEND, "%s: tensor \"%s\": backend %s failed%s%s", op->args.call,
+                       tagci_op_tensor_name(op), op->backend->name, why ? ": " : "", why ? why : "");
+}
+
+enum tagci_progress tagci_op_run(struct tagci_op *op, int result)
+{
+    return result ? tagci_op_fail(op, tagci_op_ran(op, result)) : TAGCI_THROUGH;
+}
+
+int tagci_op_settle(const struct tagci_op *op)
+{
+    if (!tagci_backend_is_device(op->backend))
+        return 0;
+    return op->backend->record(op->order, 0) || op->backend->wait(op->order, 0) ? -1 : 0;
+}
+
 enum tagci_progress tagci_op_posted(struct tagci_op *op, int code)
 {
     if (code)

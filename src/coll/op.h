@@ -109,8 +109,9 @@ struct tagci_op {
     struct tagci_comm *comm;
     struct tagci_tensor *tensor; /* or NULL */
     const struct tagci_settings *settings;
-    const struct tagci_backend *backend;
-    int blocking; /* stages may block in MPI's waiting calls: nothing else is in flight here */
+    const struct tagci_backend *backend; /* whose kernels run */
+    struct tagci_order *order;           /* on which; NULL on the host */
+    int blocking;                        /* stages may block in MPI's waiting calls: nothing else is in flight here */
 
     /* the vector */
     int compressible;
@@ -173,6 +174,12 @@ void *tagci_op_take(struct tagci_op *op, size_t count, size_t size); /* next pie
 size_t tagci_op_piece(size_t count, size_t size);                    /* what such a piece takes, for room() */
 enum tagci_progress tagci_op_fail(struct tagci_op *op, int code);    /* an MPI error code */
 enum tagci_progress tagci_op_fail_text(struct tagci_op *op, int class, const char *text);
+/* What a backend's function returned: MPI_SUCCESS, or an error code that names the backend and what it says. */
+int tagci_op_ran(const struct tagci_op *op, int result);
+enum tagci_progress tagci_op_run(struct tagci_op *op,
+                                 int result); /* the same for a stage that has nothing else to do */
+/* Waits for the work on the order, so that the results of kernels can be looked at. 0 or -1. */
+int tagci_op_settle(const struct tagci_op *op);
 /* Result of an MPI call that filled the next request. */
 enum tagci_progress tagci_op_posted(struct tagci_op *op, int code);
 enum tagci_progress tagci_op_wait_requests(struct tagci_op *op); /* a stage: until the posted ones are complete */

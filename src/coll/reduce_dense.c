@@ -64,7 +64,8 @@ static enum tagci_progress dense_input(struct tagci_op *op)
 {
     struct dense *d = op->state;
     if (is_16_bit(op) || op->residual_in)
-        op->backend->gather_input(op->type, op->in, tagci_op_residual(op, 0), op->geometry.n, d->wide);
+        return tagci_op_run(op, op->backend->gather_input(op->order, op->type, op->in, tagci_op_residual(op, 0),
+                                                          op->geometry.n, d->wide));
     return TAGCI_THROUGH;
 }
 
@@ -103,8 +104,9 @@ static enum tagci_progress dense_output(struct tagci_op *op)
     struct dense *d = op->state;
     tagci_op_leave_line(op);
     if (op->compressible && (d->sum || op->average))
-        op->backend->finish(op->type, d->sum ? d->sum : op->args.recvbuf, result_length(op),
-                            op->average ? op->geometry.ranks : 1, 0, op->args.recvbuf);
+        return tagci_op_run(op, op->backend->finish(op->order, op->type, d->sum ? d->sum : op->args.recvbuf,
+                                                    result_length(op), op->average ? op->geometry.ranks : 1, 0,
+                                                    op->args.recvbuf));
     return TAGCI_THROUGH;
 }
 

@@ -210,8 +210,10 @@ static int send_some(struct tagci_op *op, int *did)
         return MPI_SUCCESS;
     *did = 1;
     double then = MPI_Wtime();
-    op->backend->encode(batch, n);
+    int failed = tagci_op_ran(op, op->backend->encode(op->order, batch, n));
     tagci_op_count(op, TAGC_STAT_TIME_ENCODE, MPI_Wtime() - then);
+    if (failed)
+        return failed;
     for (int i = 0; i < n; i++) {
         d->kept += (double)batch[i].kept;
         tagci_op_count(op, TAGC_STAT_BYTES_SENT, (double)batch[i].frame_bytes);
@@ -237,7 +239,7 @@ static void see(struct direct *d, const struct tagci_frame *f, size_t n, int fir
     }
 }
 
-static void chunk_decoded(struct tagci_op *op, size_t n, void *sum, size_t at)
+static int chunk_decoded(struct tagci_op *op, size_t n, void *sum, size_t at)
 {
     struct direct *d = op->state;
     size_t words = (n + 63) / 64, union_count = 0;
@@ -248,8 +250,9 @@ static void chunk_decoded(struct tagci_op *op, size_t n, void *sum, size_t at)
     d->in_union += (double)union_count;
     /* In place, input may still stand where the result goes: that waits for the end. */
     if (!op->in_place && (op->average || d->sum))
-        op->backend->finish(op->type, sum, n, op->average ? op->geometry.ranks : 1, 0,
-                            (char *)result_at(op) + at * tagci_type_size(op->type));
+        return tagci_op_ran(op, op->backend->finish(op->order, op->type, sum, n, op->average ? op->geometry.ranks : 1,
+                                                    0, (char *)result_at(op) + at * tagci_type_size(op->type)));
+    return MPI_SUCCESS;
 }
 
 /* Takes the next frame in order, if it is here. */
@@ -266,7 +269,9 @@ static int decode_next(struct tagci_op *op, int *did)
         double then = MPI_Wtime();
         struct tagci_chunk own;
         describe(op, 0, me, d->decoding, d->own, &own);
-        op->backend->encode(&own, 1);
+        int failed = tagci_op_ran(op, op->backend->encode(op->order, &own, 1));
+        if (failed)
+            return failed;
         d->kept += (double)own.kept;
         bytes = own.frame_bytes;
         tagci_op_count(op, TAGC_STAT_TIME_ENCODE, MPI_Wtime() - then);
@@ -289,12 +294,12 @@ static int decode_next(struct tagci_op *op, int *did)
                                     tagci_op_tensor_name(op), d->decoding, r, why);
     } else if (!d->broken) {
         see(d, &take.frame, n, r == 0);
-        op->backend->decode(&take, 1);
+        d->broken = tagci_op_ran(op, op->backend->decode(op->order, &take, 1));
     }
     int code = r == me ? MPI_SUCCESS : post_receive(op, r);
     if (++d->source == g->ranks) {
         if (!d->broken)
-            chunk_decoded(op, n, take.sum, at);
+            d->broken = chunk_decoded(op, n, take.sum, at);
         d->source = 0;
         d->decoding++;
     }
@@ -359,8 +364,10 @@ static enum tagci_progress direct_end(struct tagci_op *op)
 {
     struct direct *d = op->state;
     size_t mine = tagci_part(&op->geometry, op->comm->rank);
-    if (op->in_place)
-        op->backend->finish(op->type, d->sum, mine, op->average ? op->geometry.ranks : 1, 0, result_at(op));
+    if (op->in_place &&
+        tagci_op_run(op, op->backend->finish(op->order, op->type, d->sum, mine, op->average ? op->geometry.ranks : 1, 0,
+                                             result_at(op))) == TAGCI_FAILED)
+        return TAGCI_FAILED;
     op->stats.at[TAGC_STAT_DENSITY] = op->geometry.n ? d->kept / (double)op->geometry.n : 0;
     op->stats.at[TAGC_STAT_UNION_DENSITY] = mine ? d->in_union / (double)mine : 0;
     return TAGCI_THROUGH;

@@ -84,7 +84,9 @@ enum tagci_progress tagci_result_encode(struct tagci_op *op)
                                     .value = TAGCI_VALUE_NATIVE,
                                     .seal = op->settings->checksum,
                                     .frame = r->own + r->own_bytes};
-        op->backend->encode(&chunk, 1);
+        int code = tagci_op_ran(op, op->backend->encode(op->order, &chunk, 1));
+        if (code)
+            return tagci_op_fail(op, code);
         r->own_bytes += aligned(chunk.frame_bytes);
     }
     return TAGCI_THROUGH;
@@ -153,9 +155,11 @@ enum tagci_progress tagci_result_decode(struct tagci_op *op)
                 tagci_frame_read(r->frames + at, bytes, op->type, n, op->settings->checksum, &take.frame, &why))
                 return tagci_op_fail(op, tagci_error(TAGC_ERR_WIRE, "%s: tensor \"%s\": result of rank %d: %s",
                                                      op->args.call, tagci_op_tensor_name(op), o, why));
-            op->backend->decode(&take, 1);
-            if (narrow)
-                op->backend->finish(op->type, r->values, n, 1, 0, out);
+            int failed = op->backend->decode(op->order, &take, 1);
+            if (!failed && narrow)
+                failed = op->backend->finish(op->order, op->type, r->values, n, 1, 0, out);
+            if (failed)
+                return tagci_op_run(op, failed);
             at += aligned(bytes);
         }
     }

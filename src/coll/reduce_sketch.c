@@ -134,7 +134,8 @@ static enum tagci_progress pack_and_post_exponents(struct tagci_op *op)
     struct sketch *k = op->state;
     size_t width = tagci_work_size(op->type), groups = 0;
     int ranks = op->geometry.ranks;
-    tagci_union_pack(op, &k->u);
+    if (tagci_union_pack(op, &k->u) == TAGCI_FAILED)
+        return TAGCI_FAILED;
     for (int o = 0; o <= ranks; o++) {
         k->group[o] = groups;
         if (o < ranks)

@@ -60,7 +60,8 @@ enum tagci_progress tagci_union_sparsify(struct tagci_op *op, struct tagci_union
             chunk[n].values = (char *)u->values + begin * tagci_work_size(op->type);
             n++;
             if (n == batch || g->first[o] + c + 1 == g->first[g->ranks]) {
-                op->backend->sparsify(chunk, n);
+                if (tagci_op_run(op, op->backend->sparsify(op->order, chunk, n)) == TAGCI_FAILED)
+                    return TAGCI_FAILED;
                 for (size_t i = 0; i < n; i++)
                     kept += u->kept[first + i] = chunk[i].kept;
                 n = 0;
@@ -89,8 +90,13 @@ enum tagci_progress tagci_union_pack(struct tagci_op *op, struct tagci_union *u)
         u->entry[o] = entry;
         for (size_t c = 0; c < tagci_part_chunks(g, o); c++) {
             size_t begin, n = tagci_part_chunk(g, o, c, &begin), word = u->word[o] + c * (g->chunk / 64);
-            entry += op->backend->spread(u->own + word, u->whole + word, n, (char *)u->values + begin * width, width,
-                                         (char *)u->packed + entry * width);
+            size_t entries = 0;
+            int failed =
+                op->backend->spread(op->order, u->own + word, u->whole + word, n, (char *)u->values + begin * width,
+                                    width, (char *)u->packed + entry * width, &entries);
+            if (failed)
+                return tagci_op_run(op, failed);
+            entry += entries;
         }
     }
     u->entry[g->ranks] = entry;
@@ -105,9 +111,9 @@ enum tagci_progress tagci_union_gather(struct tagci_op *op, struct tagci_union *
     int all = op->args.collective == TAGCI_ALLREDUCE;
     /* What was packed has been sent: its room takes the result. */
     char *out = (char *)u->packed + (all ? u->entry[me] * width : 0);
-    op->backend->finish(op->type, u->sum, own, op->average ? ranks : 1, 0, out);
-    if (!all)
-        return TAGCI_THROUGH;
+    int failed = op->backend->finish(op->order, op->type, u->sum, own, op->average ? ranks : 1, 0, out);
+    if (failed || !all)
+        return tagci_op_run(op, failed);
     tagci_counts_set(&u->counts, u->entry);
     double bytes = (ranks - 1.0) / ranks * (double)(u->entry[ranks] * width);
     tagci_op_count(op, TAGC_STAT_BYTES_SENT, bytes);
@@ -122,9 +128,12 @@ enum tagci_progress tagci_union_unpack(struct tagci_op *op, struct tagci_union *
     const struct tagci_geometry *g = &op->geometry;
     size_t width = tagci_type_size(op->type);
     int all = op->args.collective == TAGCI_ALLREDUCE, me = op->comm->rank;
-    for (int o = all ? 0 : me; o < (all ? g->ranks : me + 1); o++)
-        op->backend->unpack(u->whole + u->word[o], tagci_part(g, o),
-                            (char *)u->packed + (all ? u->entry[o] * width : 0), width,
-                            (char *)op->args.recvbuf + (all ? g->offset[o] : 0) * width);
-    return TAGCI_THROUGH;
+    int failed = 0;
+    for (int o = all ? 0 : me; o < (all ? g->ranks : me + 1) && !failed; o++) {
+        size_t entries;
+        failed = op->backend->unpack(op->order, u->whole + u->word[o], tagci_part(g, o),
+                                     (char *)u->packed + (all ? u->entry[o] * width : 0), width,
+                                     (char *)op->args.recvbuf + (all ? g->offset[o] : 0) * width, &entries);
+    }
+    return tagci_op_run(op, failed);
 }

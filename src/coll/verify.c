@@ -70,7 +70,7 @@ static double element(const struct tagci_op *op, const void *at, size_t i)
     if (tagci_type_size(op->type) > 2)
         return work_value(op, at, i);
     float f;
-    op->backend->gather_input(op->type, (const char *)at + 2 * i, NULL, 1, &f);
+    tagcb_openmp.gather_input(NULL, op->type, (const char *)at + 2 * i, NULL, 1, &f);
     return f;
 }
 

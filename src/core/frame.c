@@ -37,6 +37,7 @@ static size_t measure(enum tagci_type type, enum tagci_value value, size_t n, in
 /* Sets the places of the parts; the frame's header fields are there. */
 static void place(unsigned char *at, const struct parts *p, struct tagci_frame *f)
 {
+    f->at = at;
     at += TAGCI_FRAME_HEADER;
     f->index = p->index ? at : NULL;
     at += p->index;
@@ -179,6 +180,15 @@ int tagci_frame_read(const unsigned char *at, size_t bytes, enum tagci_type type
     if (f->escapes && check_escapes(f))
         return *reason = "wrong escapes", -1;
     return 0;
+}
+
+void tagci_frame_move(struct tagci_frame *f, const unsigned char *to)
+{
+    const unsigned char **part[] = {&f->index, &f->scales, &f->codes, &f->escape_ranks, &f->escape_values};
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        if (*part[i])
+            *part[i] = to + (*part[i] - f->at);
+    f->at = to;
 }
 
 void tagci_frame_seal(unsigned char *at, size_t bytes)

@@ -32,7 +32,8 @@ struct tagci_frame {
     enum tagci_type type;
     uint32_t kept;
     uint32_t escapes;
-    const unsigned char *index, *scales, *codes, *escape_ranks, *escape_values; /* NULL where absent */
+    const unsigned char *at;                                                    /* the frame itself */
+    const unsigned char *index, *scales, *codes, *escape_ranks, *escape_values; /* its parts; NULL where absent */
     size_t bytes;                                                               /* whole frame */
 };
 
@@ -54,6 +55,8 @@ int tagci_frame_read(const unsigned char *at, size_t bytes, enum tagci_type type
 /* Length that the header of a frame says, of n elements of type; 0 if it is none, or longer than `room`. For frames that
  * stand one behind the other. */
 size_t tagci_frame_length(const unsigned char *at, size_t room, enum tagci_type type, size_t n);
+/* The frame is now a copy of the same bytes elsewhere: *f leads there. */
+void tagci_frame_move(struct tagci_frame *f, const unsigned char *to);
 void tagci_frame_seal(unsigned char *at, size_t bytes);              /* computes and stores the CRC; 0 is stored as 1 */
 uint32_t tagci_crc32c(uint32_t crc, const void *data, size_t bytes); /* crc: of what came before, 0 at the start */
 uint32_t tagci_crc32c_plain(uint32_t crc, const void *data, size_t bytes); /* the same without special instructions */

@@ -29,7 +29,7 @@ struct bench {
     struct tagci_chunk *chunk;
     struct tagci_decode *decode;
     struct tagci_run run;
-    size_t above, tied;
+    size_t above, tied, entries;
     double seconds; /* least time of a repetition may take in all */
     double copied;  /* memcpy's bytes touched per second */
 };
@@ -43,43 +43,43 @@ static double now(void)
 
 static void run_select(struct bench *b)
 {
-    tagcb_openmp.select(b->type, b->in, b->residual, b->n, (size_t)(b->share * (double)b->n), &b->run.cut, &b->above,
+    tagcb_openmp_select(b->type, b->in, b->residual, b->n, (size_t)(b->share * (double)b->n), &b->run.cut, &b->above,
                         &b->tied);
 }
 
 static void run_sparsify(struct bench *b)
 {
-    tagcb_openmp.sparsify(b->chunk, b->chunks);
+    tagcb_openmp.sparsify(NULL, b->chunk, b->chunks);
 }
 
 static void run_encode(struct bench *b)
 {
-    tagcb_openmp.encode(b->chunk, b->chunks);
+    tagcb_openmp.encode(NULL, b->chunk, b->chunks);
 }
 
 static void run_decode(struct bench *b)
 {
-    tagcb_openmp.decode(b->decode, b->chunks);
+    tagcb_openmp.decode(NULL, b->decode, b->chunks);
 }
 
 static void run_gather_input(struct bench *b)
 {
-    tagcb_openmp.gather_input(b->type, b->in, b->residual, b->n, b->sum);
+    tagcb_openmp.gather_input(NULL, b->type, b->in, b->residual, b->n, b->sum);
 }
 
 static void run_finish(struct bench *b)
 {
-    tagcb_openmp.finish(b->type, b->sum, b->n, 8, 0, b->copy);
+    tagcb_openmp.finish(NULL, b->type, b->sum, b->n, 8, 0, b->copy);
 }
 
 static void run_spread(struct bench *b)
 {
-    tagcb_openmp.spread(b->bitmap, b->whole, b->n, b->rest, tagci_work_size(b->type), b->copy);
+    tagcb_openmp.spread(NULL, b->bitmap, b->whole, b->n, b->rest, tagci_work_size(b->type), b->copy, &b->entries);
 }
 
 static void run_unpack(struct bench *b)
 {
-    tagcb_openmp.unpack(b->bitmap, b->n, b->rest, tagci_work_size(b->type), b->copy);
+    tagcb_openmp.unpack(NULL, b->bitmap, b->n, b->rest, tagci_work_size(b->type), b->copy, &b->entries);
 }
 
 static void run_copy(struct bench *b)

@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (tagci_frame_read(frame + skew, bytes, type, n, data[3] >> 4 & 1, &d.frame, &reason) == 0) {
         d.sum = malloc(n * work);
         memset(d.sum, 0, n * work);
-        tagcb_openmp.decode(&d, 1);
+        tagcb_openmp.decode(NULL, &d, 1);
         free(d.sum);
     }
     free(frame);
@@ -82,7 +82,7 @@ static size_t make(uint64_t *seed, uint8_t *out)
                             .value = (enum tagci_value)(draw(seed) % TAGCI_VALUES),
                             .seal = draw(seed) % 2,
                             .frame = out + PREFIX};
-    tagcb_openmp.encode(&c, 1);
+    tagcb_openmp.encode(NULL, &c, 1);
     out[0] = (uint8_t)type;
     out[1] = (uint8_t)n;
     out[2] = (uint8_t)(n >> 8);

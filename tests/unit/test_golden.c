@@ -31,7 +31,7 @@ static uint32_t checksum(enum tagci_type type, enum tagci_value value, enum patt
     for (size_t i = 0, at = 0; i < CHUNKS; at += lengths[i++]) {
         struct tagci_cut cut;
         size_t n = lengths[i], above, tied;
-        tagcb_openmp.select(type, in + at * size, residual + at * work, n, n / 5, &cut, &above, &tied);
+        tagcb_openmp_select(type, in + at * size, residual + at * work, n, n / 5, &cut, &above, &tied);
         if (i == 1) /* nearly everything */
             cut = TAGCI_CUT_NONZERO;
         runs[i][0] = (struct tagci_run){n / 3, cut};
@@ -49,7 +49,7 @@ static uint32_t checksum(enum tagci_type type, enum tagci_value value, enum patt
                                          .seal = i % 2,
                                          .frame = malloc(tagci_frame_bound(type, value, n))};
     }
-    tagcb_openmp.encode(chunks, CHUNKS);
+    tagcb_openmp.encode(NULL, chunks, CHUNKS);
     uint32_t crc = 0;
     for (size_t i = 0, at = 0; i < CHUNKS; at += lengths[i++]) {
         const char *reason;
@@ -61,8 +61,8 @@ static uint32_t checksum(enum tagci_type type, enum tagci_value value, enum patt
         frames[2 * i + 1].first = 0;
         crc = tagci_crc32c_plain(crc, chunks[i].frame, chunks[i].frame_bytes);
     }
-    tagcb_openmp.decode(frames, 2 * CHUNKS);
-    tagcb_openmp.finish(type, sum, all, 3, 1, out);
+    tagcb_openmp.decode(NULL, frames, 2 * CHUNKS);
+    tagcb_openmp.finish(NULL, type, sum, all, 3, 1, out);
     crc = tagci_crc32c_plain(crc, rest, all * work);
     crc = tagci_crc32c_plain(crc, out, all * size);
     for (size_t i = 0; i < CHUNKS; i++)

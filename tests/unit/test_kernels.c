@@ -95,13 +95,13 @@ static void check_select(const struct tagci_chunk *c, size_t k)
     struct tagci_cut want, got;
     size_t above, tied, got_above, got_tied;
     reference_select(c, k, &want, &above, &tied);
-    tagcb_openmp.select(c->type, c->in, c->residual, c->n, k, &got, &got_above, &got_tied);
+    tagcb_openmp_select(c->type, c->in, c->residual, c->n, k, &got, &got_above, &got_tied);
     assert_int_equal(got.key, want.key);
     assert_int_equal(got.ties, want.ties);
     assert_int_equal(got_above, above);
     assert_int_equal(got_tied, tied);
-    assert_int_equal(tagcb_openmp.count_key(c->type, c->in, c->residual, c->n, want.key),
-                     want.key ? tied : tagcb_openmp.count_key(c->type, c->in, c->residual, c->n, 0));
+    assert_int_equal(tagcb_openmp_count_key(c->type, c->in, c->residual, c->n, want.key),
+                     want.key ? tied : tagcb_openmp_count_key(c->type, c->in, c->residual, c->n, 0));
 }
 
 /* encode and sparsify against the reference, and the law of the residual. */
@@ -115,7 +115,7 @@ static void check_chunk(struct set *s)
     size_t count, bytes = reference_encode(c, want, rest, &count);
 
     reference_cut(c, v, kept);
-    tagcb_openmp.encode(c, 1);
+    tagcb_openmp.encode(NULL, c, 1);
     assert_int_equal(c->kept, count);
     assert_int_equal(c->frame_bytes, bytes);
     assert_true(bytes <= s->frame_bytes);
@@ -133,7 +133,7 @@ static void check_chunk(struct set *s)
     unsigned char *frame = guarded(bytes); /* decoding may read nothing past its end */
     memcpy(frame, c->frame, bytes);
     assert_int_equal(tagci_frame_read(frame, bytes, c->type, c->n, c->seal, &d.frame, &reason), 0);
-    tagcb_openmp.decode(&d, 1);
+    tagcb_openmp.decode(NULL, &d, 1);
     for (size_t i = 0; i < c->n; i++) {
         double sent = work_get(c->type, d.sum, i), left = work_get(c->type, c->residual_out, i);
         assert_true(isfinite(left));
@@ -146,10 +146,10 @@ static void check_chunk(struct set *s)
     }
     /* once more, added */
     d.first = 0;
-    tagcb_openmp.decode(&d, 1);
+    tagcb_openmp.decode(NULL, &d, 1);
     memcpy(rest, d.sum, s->work_bytes);
     d.first = 1;
-    tagcb_openmp.decode(&d, 1);
+    tagcb_openmp.decode(NULL, &d, 1);
     for (size_t i = 0; i < c->n; i++) {
         double once = work_get(c->type, d.sum, i), twice = work_get(c->type, rest, i);
         assert_true(once != once ? twice != twice : twice == work_round(c->type, once + once));
@@ -160,7 +160,7 @@ static void check_chunk(struct set *s)
     /* sparsify: the kept values as they are, nothing of them left */
     memset(c->residual_out, 0x5a, s->work_bytes);
     memset(c->bitmap, 0x5a, s->bitmap_bytes);
-    tagcb_openmp.sparsify(c, 1);
+    tagcb_openmp.sparsify(NULL, c, 1);
     assert_int_equal(c->kept, count);
     for (size_t i = 0, j = 0; i < c->n; i++) {
         assert_int_equal(c->bitmap[i / 64] >> i % 64 & 1, kept[i]);
@@ -196,7 +196,7 @@ static void test_every_form(void **state)
                         set_up(&s, type, value, n, pattern, n * 7 + pick, pick % 3 != 0);
                         size_t k = (size_t)(shares[pick % 6] * (double)n);
                         check_select(&s.chunk, k);
-                        tagcb_openmp.select(type, s.chunk.in, s.chunk.residual, n, k, &s.runs[0].cut, &above, &tied);
+                        tagcb_openmp_select(type, s.chunk.in, s.chunk.residual, n, k, &s.runs[0].cut, &above, &tied);
                         s.chunk.all = pick % 11 == 0;
                         check_chunk(&s);
                         assert_int_equal(s.chunk.kept, s.chunk.all ? n : above);
@@ -224,7 +224,7 @@ static void test_runs(void **state)
                             m = n - at;
                         struct tagci_run *run = &s.runs[s.chunk.nruns++];
                         run->n = m;
-                        tagcb_openmp.select(type, (const char *)s.chunk.in + at * tagci_type_size(type),
+                        tagcb_openmp_select(type, (const char *)s.chunk.in + at * tagci_type_size(type),
                                             (const char *)s.chunk.residual + at * tagci_work_size(type), m, m / 3,
                                             &run->cut, &above, &tied);
                         if (at % 5 == 0 && run->cut.key)
@@ -265,7 +265,7 @@ static void test_long_select(void **state)
                             use_variant(variant, threads);
                             if (!open)
                                 tagcb_openmp.close();
-                            tagcb_openmp.select(type, c->in, c->residual, n, k, &got, &got_above, &got_tied);
+                            tagcb_openmp_select(type, c->in, c->residual, n, k, &got, &got_above, &got_tied);
                             if (!open)
                                 tagcb_openmp.open();
                             assert_int_equal(got.key, want.key);
@@ -332,7 +332,7 @@ static void test_threads(void **state)
                         chunks[i] = s[r][i].chunk;
                         memset(chunks[i].frame, 0xee, s[r][i].frame_bytes);
                     }
-                    tagcb_openmp.encode(chunks, CHUNKS);
+                    tagcb_openmp.encode(NULL, chunks, CHUNKS);
                     for (int i = 0; i < CHUNKS; i++) {
                         const char *reason;
                         struct tagci_decode *at = &d[i * RANKS + r];
@@ -342,7 +342,7 @@ static void test_threads(void **state)
                                          0);
                     }
                 }
-                tagcb_openmp.decode(d, RANKS * CHUNKS);
+                tagcb_openmp.decode(NULL, d, RANKS * CHUNKS);
                 for (int i = 0; i < CHUNKS; i++)
                     for (size_t j = 0; j < lengths[i]; j++) {
                         double x = work_get(type, sum[i], j);
@@ -358,7 +358,7 @@ static void test_threads(void **state)
                     for (int r = 0; r < RANKS; r++) {
                         struct tagci_decode alone = d[i * RANKS + r];
                         alone.first = 1;
-                        tagcb_openmp.decode(&alone, 1);
+                        tagcb_openmp.decode(NULL, &alone, 1);
                         for (size_t j = 0; j < lengths[i]; j++)
                             v[j] = work_round(type, v[j] + work_get(type, sum[i], j));
                     }
@@ -391,14 +391,14 @@ static void test_convert(void **state)
                     const struct tagci_chunk *c = &s.chunk;
                     void *wide = guarded(s.work_bytes), *narrow = guarded(s.in_bytes);
                     use_variant(variant, i % 2 ? 1 : 3);
-                    tagcb_openmp.gather_input(type, c->in, c->residual, n, wide);
+                    tagcb_openmp.gather_input(NULL, type, c->in, c->residual, n, wide);
                     for (size_t j = 0; j < n; j++) {
                         double v = input_get(type, c->in, c->residual, j), x = work_get(type, wide, j);
                         assert_true(v != v ? x != x : x == v && signbit(x) == signbit(v));
                     }
                     double divide = i % 3 ? 3 : 1;
                     int plus_zero = i % 4 < 2;
-                    tagcb_openmp.finish(type, wide, n, divide, plus_zero, narrow);
+                    tagcb_openmp.finish(NULL, type, wide, n, divide, plus_zero, narrow);
                     for (size_t j = 0; j < n; j++) {
                         double x = work_round(type, work_get(type, wide, j) / divide);
                         uint64_t got = 0, want = type == TAGCI_F64   ? tagci_f64_bits(x)
@@ -416,7 +416,7 @@ static void test_convert(void **state)
                         assert_int_equal(got, want);
                     }
                     if (tagci_type_size(type) == tagci_work_size(type)) { /* in place */
-                        tagcb_openmp.finish(type, wide, n, divide, plus_zero, wide);
+                        tagcb_openmp.finish(NULL, type, wide, n, divide, plus_zero, wide);
                         assert_memory_equal(wide, narrow, s.in_bytes);
                     }
                     unguard(wide, s.work_bytes);
@@ -450,8 +450,11 @@ static void test_spread(void **state)
                     for (size_t j = 0; j < kept * width; j++)
                         values[j] = (unsigned char)(1 + draw(&seed) % 255);
                     use_variant(variant, i % 2 ? 1 : 4);
-                    assert_int_equal(tagcb_openmp.spread(own, whole, n, values, width, out), whole_count);
-                    assert_int_equal(tagcb_openmp.unpack(whole, n, out, width, back), whole_count);
+                    size_t entries = 0, back_entries = 0;
+                    tagcb_openmp.spread(NULL, own, whole, n, values, width, out, &entries);
+                    assert_int_equal(entries, whole_count);
+                    tagcb_openmp.unpack(NULL, whole, n, out, width, back, &back_entries);
+                    assert_int_equal(back_entries, whole_count);
                     static const unsigned char zero[8];
                     size_t from = 0, to = 0;
                     for (size_t j = 0; j < n; j++) {
@@ -485,7 +488,9 @@ static void test_unpack_16(void **state)
             for (size_t j = 0; j < count; j++)
                 packed[j] = (uint16_t)(j + 1);
             use_variant(variant, i % 2 ? 1 : 4);
-            assert_int_equal(tagcb_openmp.unpack(whole, n, packed, 2, out), count);
+            size_t entries = 0;
+            tagcb_openmp.unpack(NULL, whole, n, packed, 2, out, &entries);
+            assert_int_equal(entries, count);
             for (size_t j = 0, next = 0; j < n; j++)
                 assert_int_equal(out[j], whole[j / 64] >> j % 64 & 1 ? ++next : 0);
             unguard(whole, words * 8);
@@ -504,7 +509,7 @@ static void test_missing_buffers(void **state)
             set_up(&s, TAGCI_F32, value, 3000, BELL, 1, 1);
             s.runs[0].cut.key = tagci_f32_bits(0.01f);
             use_variant(variant, 1);
-            tagcb_openmp.encode(&s.chunk, 1);
+            tagcb_openmp.encode(NULL, &s.chunk, 1);
             size_t bytes = s.chunk.frame_bytes;
             unsigned char *first = malloc(bytes);
             memcpy(first, s.chunk.frame, bytes);
@@ -512,11 +517,11 @@ static void test_missing_buffers(void **state)
             bare.residual_out = NULL;
             bare.bitmap = NULL;
             bare.values = NULL;
-            tagcb_openmp.encode(&bare, 1);
+            tagcb_openmp.encode(NULL, &bare, 1);
             assert_int_equal(bare.frame_bytes, bytes);
             assert_memory_equal(bare.frame, first, bytes);
             bare.seal = 1;
-            tagcb_openmp.encode(&bare, 1);
+            tagcb_openmp.encode(NULL, &bare, 1);
             struct tagci_frame f;
             const char *reason;
             assert_int_equal(tagci_frame_read(bare.frame, bytes, TAGCI_F32, 3000, 1, &f, &reason), 0);
@@ -540,7 +545,7 @@ static void test_float_state(void **state)
             void *rest = malloc(s.work_bytes);
             size_t kept, bytes = reference_encode(&s.chunk, want, rest, &kept);
             _mm_setcsr(odd);
-            tagcb_openmp.encode(&s.chunk, 1);
+            tagcb_openmp.encode(NULL, &s.chunk, 1);
             unsigned after = _mm_getcsr();
             _mm_setcsr(before);
             assert_int_equal(after, odd);
@@ -563,8 +568,8 @@ static void test_allocates_nothing(void **state)
     set_up(&s, TAGCI_F32, TAGCI_VALUE_INT8, 65536, BELL, 2, 1);
     use_variant(0, 2);
     uint64_t count = tagci_mem_count();
-    tagcb_openmp.select(TAGCI_F32, s.chunk.in, s.chunk.residual, 65536, 1000, &cut, &above, &tied);
-    tagcb_openmp.encode(&s.chunk, 1);
+    tagcb_openmp_select(TAGCI_F32, s.chunk.in, s.chunk.residual, 65536, 1000, &cut, &above, &tied);
+    tagcb_openmp.encode(NULL, &s.chunk, 1);
     assert_int_equal(tagci_mem_count(), count);
     tear_down(&s);
 }

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * A device that is none. Its memory is seen twice: at the addresses that everybody gets, where any touch is a fault, and
+ * at others that only this file knows, where its kernels work. Work put on an order is done when a mark behind it is asked
+ * for often enough, not before: so a host that looks at results too early finds none, and one that changes arguments too
+ * early spoils them. The kernels are openmp's. */
+#define _GNU_SOURCE
+#include "backends/fake/fake.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* ---- Failing when a test wants it ---- */
+
+static _Atomic uint64_t fail_at;
+static atomic_int fail_late, failed_once, polls_wanted = 1, held;
+static _Thread_local const char *what_failed;
+
+void tagcb_fake_polls(int times)
+{
+    polls_wanted = times;
+}
+
+void tagcb_fake_fail_at(uint64_t k, int late)
+{
+    fail_late = late;
+    failed_once = 0;
+    fail_at = k;
+}
+
+int tagcb_fake_failed(void)
+{
+    return failed_once;
+}
+
+size_t tagcb_fake_held(void)
+{
+    return (size_t)held;
+}
+
+static int must_fail(const char *what)
+{
+    uint64_t left = fail_at;
+    while (left > 0)
+        if (atomic_compare_exchange_weak(&fail_at, &left, left - 1)) {
+            if (left > 1)
+                return 0;
+            failed_once = 1;
+            what_failed = what;
+            return 1;
+        }
+    return 0;
+}
+
+static const char *failure(void)
+{
+    return what_failed;
+}
+
+/* ---- Memory ---- */
+
+enum { granule = 256, max_blocks = 1 << 14 };
+static const size_t arena_bytes = (size_t)1 << 32; /* addresses; memory is taken where it is written */
+static struct arena {
+    char *shown, *real; /* the same memory; what is shown of the device's must not be touched */
+    struct block {
+        size_t at, bytes;
+    } block[max_blocks]; /* in use, in order of address */
+    size_t n;
+} device, shared, pinned;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make_arenas(void)
+{
+    struct arena *a[] = {&device, &shared, &pinned};
+    for (int i = 0; i < 3; i++) {
+        int fd = memfd_create("fake device", 0);
+        if (fd < 0 || ftruncate(fd, (off_t)arena_bytes))
+            abort();
+        a[i]->real = mmap(NULL, arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+        a[i]->shown =
+            i ? a[i]->real : mmap(NULL, arena_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (a[i]->real == MAP_FAILED || a[i]->shown == MAP_FAILED)
+            abort();
+        close(fd);
+    }
+}
+
+static int inside(const struct arena *a, const void *at)
+{
+    return a->shown && (const char *)at >= a->shown && (const char *)at < a->shown + arena_bytes;
+}
+
+/* First hole that is large enough, with a granule between blocks. */
+static void *take(struct arena *a, size_t bytes)
+{
+    size_t need = (bytes + 2 * granule) & ~(size_t)(granule - 1), at = 0, i;
+    pthread_once(&once, make_arenas);
+    pthread_mutex_lock(&lock);
+    for (i = 0; i < a->n && a->block[i].at - at < need; i++)
+        at = a->block[i].at + a->block[i].bytes;
+    void *got = NULL;
+    if (a->n < max_blocks && at + need <= arena_bytes) {
+        memmove(&a->block[i + 1], &a->block[i], (a->n - i) * sizeof *a->block);
+        a->block[i] = (struct block){at, need};
+        a->n++;
+        got = a->shown + at;
+        held++;
+    }
+    pthread_mutex_unlock(&lock);
+    return got;
+}
+
+static void give_back(struct arena *a, void *at)
+{
+    size_t i = 0;
+    pthread_mutex_lock(&lock);
+    while (i < a->n && a->shown + a->block[i].at != (char *)at)
+        i++;
+    if (i == a->n)
+        abort(); /* freed twice, or never taken */
+    memset(a->real + a->block[i].at, 0xee, a->block[i].bytes < 4096 ? a->block[i].bytes : 4096);
+    a->n--;
+    memmove(&a->block[i], &a->block[i + 1], (a->n - i) * sizeof *a->block);
+    held--;
+    pthread_mutex_unlock(&lock);
+}
+
+static struct arena *arena_of(const void *at)
+{
+    return inside(&device, at) ? &device : inside(&shared, at) ? &shared : inside(&pinned, at) ? &pinned : NULL;
+}
+
+void *tagcb_fake_alloc(enum tagci_memory kind, size_t bytes)
+{
+    struct arena *a[] = {[TAGCI_HOST] = &pinned, [TAGCI_DEVICE] = &device, [TAGCI_SHARED] = &shared};
+    return bytes ? take(a[kind], bytes) : NULL;
+}
+
+void tagcb_fake_free(void *at)
+{
+    if (at)
+        give_back(arena_of(at), at);
+}
+
+static enum tagci_memory classify(const void *at)
+{
+    return inside(&device, at) ? TAGCI_DEVICE : inside(&shared, at) ? TAGCI_SHARED : TAGCI_HOST;
+}
+
+/* Where memory really is. */
+static void *real(const void *at)
+{
+    return (void *)(uintptr_t)(inside(&device, at) ? device.real + ((const char *)at - device.shown) : at);
+}
+
+/* The same for what a kernel is given: a device would not reach other memory of the host. */
+static void *reach(const void *at)
+{
+    if (at && !arena_of(at)) {
+        fprintf(stderr, "fake device: a kernel was given %p, which is the host's alone\n", at);
+        abort();
+    }
+    return real(at);
+}
+
+void tagcb_fake_copy(void *to, const void *from, size_t bytes)
+{
+    if (bytes)
+        memcpy(real(to), real(from), bytes);
+}
+
+/* ---- Orders: a ring of work not yet done ---- */
+
+struct work {
+    int (*run)(struct work *w);
+    const char *name;
+    int fails;
+    /* what the work is done with; each kind of work uses some */
+    void *a;
+    const void *b, *c, *d;
+    size_t n, width;
+    size_t *entries;
+    enum tagci_type type;
+    double divide;
+    int flag;
+};
+
+struct fake_order {
+    struct tagci_order head;
+    struct work *ring;
+    uint64_t put, done, room; /* numbers of work; ring[number % room] */
+    int failed;
+    struct {
+        uint64_t behind;
+        int asked;
+    } mark[TAGCI_MARKS];
+};
+
+static struct fake_order *of(struct tagci_order *order)
+{
+    return (struct fake_order *)order;
+}
+
+static struct tagci_order *order_make(void)
+{
+    struct fake_order *o = must_fail("order_make") ? NULL : calloc(1, sizeof *o);
+    if (!o)
+        return NULL;
+    o->room = 256;
+    o->ring = calloc(o->room, sizeof *o->ring);
+    if (!o->ring)
+        abort();
+    held++;
+    return &o->head;
+}
+
+static void drain(struct fake_order *o, uint64_t upto)
+{
+    for (; o->done < upto; o->done++) {
+        struct work *w = &o->ring[o->done % o->room];
+        if (w->fails || (!o->failed && w->run(w))) {
+            what_failed = w->name;
+            o->failed = 1;
+        }
+    }
+}
+
+static void order_free(struct tagci_order *order)
+{
+    struct fake_order *o = of(order);
+    drain(o, o->put);
+    free(o->ring);
+    free(o);
+    held--;
+}
+
+static int put(struct tagci_order *order, struct work w)
+{
+    struct fake_order *o = of(order);
+    if (must_fail(w.name)) {
+        if (!fail_late)
+            return -1;
+        w.fails = 1;
+    }
+    if (o->put - o->done == o->room)
+        drain(o, o->done + 1);
+    o->ring[o->put++ % o->room] = w;
+    return 0;
+}
+
+/* A failed order stays so until its next use begins. The user's work is done at once here: nothing to wait for. */
+static int after(struct tagci_order *order, void *stream)
+{
+    struct fake_order *o = of(order);
+    (void)stream;
+    drain(o, o->put);
+    o->failed = 0;
+    return must_fail("after") ? -1 : 0;
+}
+
+static int record(struct tagci_order *order, int mark)
+{
+    if (must_fail("record"))
+        return -1;
+    of(order)->mark[mark].behind = of(order)->put;
+    of(order)->mark[mark].asked = 0;
+    return 0;
+}
+
+static int query(struct tagci_order *order, int mark)
+{
+    struct fake_order *o = of(order);
+    if (++o->mark[mark].asked < polls_wanted && o->done < o->mark[mark].behind)
+        return 0;
+    drain(o, o->mark[mark].behind);
+    return o->failed ? -1 : 1;
+}
+
+static int wait(struct tagci_order *order, int mark)
+{
+    struct fake_order *o = of(order);
+    drain(o, o->mark[mark].behind);
+    return o->failed ? -1 : 0;
+}
+
+static void *alloc(struct tagci_order *order, enum tagci_memory kind, size_t bytes)
+{
+    (void)order;
+    return must_fail("alloc") ? NULL : tagcb_fake_alloc(kind, bytes ? bytes : 1);
+}
+
+static void release(struct tagci_order *order, enum tagci_memory kind, void *at)
+{
+    (void)kind;
+    drain(of(order), of(order)->put);
+    tagcb_fake_free(at);
+}
+
+static int do_copy(struct work *w)
+{
+    tagcb_fake_copy(w->a, w->b, w->n);
+    return 0;
+}
+
+static int copy(struct tagci_order *order, void *to, const void *from, size_t bytes)
+{
+    return put(order, (struct work){do_copy, "copy", .a = to, .b = from, .n = bytes});
+}
+
+static int do_fill(struct work *w)
+{
+    if (w->n)
+        memset(real(w->a), w->flag, w->n);
+    return 0;
+}
+
+static int fill(struct tagci_order *order, void *at, int byte, size_t bytes)
+{
+    return put(order, (struct work){do_fill, "fill", .a = at, .flag = byte, .n = bytes});
+}
+
+/* ---- Kernels ---- */
+
+static int do_select(struct work *w)
+{
+    struct tagci_choice *c = reach(w->a);
+    int failed = 0;
+    for (size_t i = 0; i < w->n && !failed; i++) {
+        struct tagci_choice here = c[i];
+        here.in = reach(here.in);
+        here.residual = reach(here.residual);
+        failed = tagcb_openmp.select(NULL, w->type, &here, 1);
+        c[i].cut = here.cut;
+        c[i].above = here.above;
+        c[i].tied = here.tied;
+    }
+    return failed;
+}
+
+static int select_all(struct tagci_order *order, enum tagci_type type, struct tagci_choice *choices, size_t n)
+{
+    return put(order, (struct work){do_select, "select", .a = choices, .n = n, .type = type});
+}
+
+static int do_count_key(struct work *w)
+{
+    struct tagci_tally *t = reach(w->a);
+    int failed = 0;
+    for (size_t i = 0; i < w->n && !failed; i++) {
+        struct tagci_tally here = t[i];
+        here.in = reach(here.in);
+        here.residual = reach(here.residual);
+        failed = tagcb_openmp.count_key(NULL, w->type, &here, 1);
+        t[i].count = here.count;
+    }
+    return failed;
+}
+
+static int count_key(struct tagci_order *order, enum tagci_type type, struct tagci_tally *tallies, size_t n)
+{
+    return put(order, (struct work){do_count_key, "count_key", .a = tallies, .n = n, .type = type});
+}
+
+static int do_chunks(struct work *w)
+{
+    struct tagci_chunk *c = reach(w->a);
+    int failed = 0;
+    for (size_t i = 0; i < w->n && !failed; i++) {
+        struct tagci_chunk here = c[i];
+        here.runs = reach(here.runs);
+        here.in = reach(here.in);
+        here.residual = reach(here.residual);
+        here.residual_out = reach(here.residual_out);
+        here.bitmap = reach(here.bitmap);
+        here.values = reach(here.values);
+        here.frame = reach(here.frame);
+        failed = (w->flag ? tagcb_openmp.encode : tagcb_openmp.sparsify)(NULL, &here, 1);
+        c[i].kept = here.kept;
+        c[i].frame_bytes = here.frame_bytes;
+    }
+    return failed;
+}
+
+static int sparsify(struct tagci_order *order, struct tagci_chunk *chunks, size_t n)
+{
+    return put(order, (struct work){do_chunks, "sparsify", .a = chunks, .n = n, .flag = 0});
+}
+
+static int encode(struct tagci_order *order, struct tagci_chunk *chunks, size_t n)
+{
+    return put(order, (struct work){do_chunks, "encode", .a = chunks, .n = n, .flag = 1});
+}
+
+static int do_decode(struct work *w)
+{
+    struct tagci_decode *d = reach(w->a);
+    int failed = 0;
+    for (size_t i = 0; i < w->n && !failed; i++) {
+        struct tagci_decode here = d[i];
+        tagci_frame_move(&here.frame, reach(here.frame.at));
+        here.sum = reach(here.sum);
+        failed = tagcb_openmp.decode(NULL, &here, 1);
+    }
+    return failed;
+}
+
+static int decode(struct tagci_order *order, struct tagci_decode *frames, size_t n)
+{
+    return put(order, (struct work){do_decode, "decode", .a = frames, .n = n});
+}
+
+static int do_gather_input(struct work *w)
+{
+    return tagcb_openmp.gather_input(NULL, w->type, reach(w->b), reach(w->c), w->n, reach(w->a));
+}
+
+static int gather_input(struct tagci_order *order, enum tagci_type type, const void *in, const void *residual, size_t n,
+                        void *out)
+{
+    return put(order,
+               (struct work){do_gather_input, "gather_input", .a = out, .b = in, .c = residual, .n = n, .type = type});
+}
+
+static int do_finish(struct work *w)
+{
+    return tagcb_openmp.finish(NULL, w->type, reach(w->b), w->n, w->divide, w->flag, reach(w->a));
+}
+
+static int finish(struct tagci_order *order, enum tagci_type type, const void *sum, size_t n, double divide,
+                  int plus_zero, void *out)
+{
+    return put(order, (struct work){do_finish, "finish", .a = out, .b = sum, .n = n, .type = type, .divide = divide,
+                                    .flag = plus_zero});
+}
+
+static int do_spread(struct work *w)
+{
+    return tagcb_openmp.spread(NULL, reach(w->b), reach(w->c), w->n, reach(w->d), w->width, reach(w->a),
+                               reach(w->entries));
+}
+
+static int spread(struct tagci_order *order, const uint64_t *own, const uint64_t *whole, size_t nbits,
+                  const void *values, size_t width, void *out, size_t *entries)
+{
+    return put(order, (struct work){do_spread, "spread", .a = out, .b = own, .c = whole, .d = values, .n = nbits,
+                                    .width = width, .entries = entries});
+}
+
+static int do_unpack(struct work *w)
+{
+    return tagcb_openmp.unpack(NULL, reach(w->b), w->n, reach(w->c), w->width, reach(w->a), reach(w->entries));
+}
+
+static int unpack(struct tagci_order *order, const uint64_t *whole, size_t nbits, const void *packed, size_t width,
+                  void *out, size_t *entries)
+{
+    return put(order, (struct work){do_unpack, "unpack", .a = out, .b = whole, .c = packed, .n = nbits, .width = width,
+                                    .entries = entries});
+}
+
+/* ---- The backend ---- */
+
+static const char *probe(void)
+{
+    return NULL;
+}
+
+static const char *describe(void)
+{
+    return "no device: for tests";
+}
+
+static int open_device(void)
+{
+    if (must_fail("open"))
+        return -1;
+    held++;
+    return 0;
+}
+
+static void close_device(void)
+{
+    held--;
+}
+
+static const struct tagci_backend all_kernels = {
+    .name = "fake",
+    .batch = 16,
+    .probe = probe,
+    .describe = describe,
+    .open = open_device,
+    .close = close_device,
+    .failure = failure,
+    .classify = classify,
+    .alloc = alloc,
+    .release = release,
+    .copy = copy,
+    .fill = fill,
+    .order_make = order_make,
+    .order_free = order_free,
+    .after = after,
+    .record = record,
+    .query = query,
+    .wait = wait,
+    .select = select_all,
+    .count_key = count_key,
+    .sparsify = sparsify,
+    .encode = encode,
+    .decode = decode,
+    .gather_input = gather_input,
+    .finish = finish,
+    .spread = spread,
+    .unpack = unpack,
+};
+
+const struct tagci_backend *tagcb_fake(const char *without)
+{
+    static struct tagci_backend fake;
+    fake = all_kernels;
+#define WITHOUT(kernel)                                                                                                \
+    if (without && (strstr(without, "all") || strstr(without, #kernel)))                                               \
+    fake.kernel = NULL
+    WITHOUT(select);
+    WITHOUT(count_key);
+    WITHOUT(sparsify);
+    WITHOUT(encode);
+    WITHOUT(decode);
+    WITHOUT(gather_input);
+    WITHOUT(finish);
+    WITHOUT(spread);
+    WITHOUT(unpack);
+    return &fake;
+}
