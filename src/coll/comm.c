@@ -46,6 +46,12 @@ void tagci_comm_hold(struct tagci_comm *c)
     __atomic_add_fetch(&c->holders, 1, __ATOMIC_RELAXED);
 }
 
+static void discard(struct tagci_comm *c)
+{
+    tagci_free(c->setup_why);
+    tagci_free(c);
+}
+
 void tagci_comm_drop(struct tagci_comm *c)
 {
     if (__atomic_sub_fetch(&c->holders, 1, __ATOMIC_ACQ_REL))
@@ -59,7 +65,7 @@ void tagci_comm_drop(struct tagci_comm *c)
     pthread_mutex_unlock(&lock);
     if (c->private != MPI_COMM_NULL && tagci_mpi_usable())
         MPI_Comm_free(&c->private);
-    tagci_free(c);
+    discard(c);
 }
 
 static int comm_deleted(MPI_Comm comm, int key, void *value, void *extra)
@@ -91,7 +97,7 @@ __attribute__((destructor)) static void process_ends(void)
     while (all_comms) {
         struct tagci_comm *c = all_comms;
         all_comms = c->next;
-        tagci_free(c);
+        discard(c);
     }
 }
 
@@ -209,6 +215,24 @@ int tagci_comm_copy(struct tagci_comm *c, struct tagci_comm **copy)
     return MPI_SUCCESS;
 }
 
+/* The first call's error is that of every later call too, which it then names. */
+static void keep_setup_error(struct tagci_comm *c, const char *call, int code)
+{
+    char text[TAGC_MAX_ERROR_STRING];
+    size_t skip = strlen(call);
+    tagci_error_text(code, text);
+    const char *why = strncmp(text, call, skip) == 0 ? text + skip + strspn(text + skip, ": ") : text;
+    c->setup_error = tagci_error_class(code);
+    c->setup_why = tagci_alloc(strlen(why) + 1, 1);
+    if (c->setup_why)
+        strcpy(c->setup_why, why);
+}
+
+static int setup_error_again(const char *call, const struct tagci_comm *c)
+{
+    return tagci_error(c->setup_error, "%s: %s", call, c->setup_why ? c->setup_why : "the communicator's setup failed");
+}
+
 int tagci_comm_get(const char *call, MPI_Comm comm, struct tagci_comm **state)
 {
     *state = NULL;
@@ -221,7 +245,7 @@ int tagci_comm_get(const char *call, MPI_Comm comm, struct tagci_comm **state)
     if ((code = MPI_Comm_get_attr(comm, comm_key, state, &found)))
         return code;
     if (found)
-        return (*state)->setup_error;
+        return (*state)->setup_error ? setup_error_again(call, *state) : MPI_SUCCESS;
     *state = NULL;
     if ((code = MPI_Comm_test_inter(comm, &inter)))
         return code;
@@ -231,11 +255,13 @@ int tagci_comm_get(const char *call, MPI_Comm comm, struct tagci_comm **state)
     struct tagci_comm *c = NULL;
     if ((code = make(call, comm, &c)))
         return code;
-    c->setup_error = meet(call, c);
+    int setup = meet(call, c);
+    if (setup)
+        keep_setup_error(c, call, setup);
     if ((code = MPI_Comm_set_attr(comm, comm_key, c))) {
         tagci_comm_drop(c);
         return code;
     }
     *state = c;
-    return c->setup_error;
+    return setup;
 }

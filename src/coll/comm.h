@@ -19,7 +19,8 @@ struct tagci_comm {
     int rank, size;
     int nonblocking; /* a nonblocking or persistent operation was started or made on it: on all ranks alike */
     int one_node;    /* all ranks share memory */
-    int setup_error; /* environment settings differ between ranks, or are wrong: every call returns this code */
+    int setup_error; /* class; environment settings differ between ranks, or are wrong: an error of every call */
+    char *setup_why; /* what of it follows the name of the call in its text */
     struct tagci_settings exact; /* of calls without a tensor: environment and defaults */
     uint64_t started;            /* operations started so far: the same on all ranks */
     struct tagci_op *line;       /* operations that still have a collective to post on `private`, in start order */
@@ -28,7 +29,7 @@ struct tagci_comm {
 };
 
 /* State of a communicator. Collective at the first call on it. Errors (made, not raised): MPI_ERR_COMM for
- * MPI_COMM_NULL and inter-communicators, setup_error. *state is NULL only where there is no usable communicator. */
+ * MPI_COMM_NULL and inter-communicators, that of the setup. *state is NULL only where there is no usable communicator. */
 int tagci_comm_get(const char *call, MPI_Comm comm, struct tagci_comm **state);
 /* A state of its own for the same ranks, with a duplicate of its own; one holder. Collective. */
 int tagci_comm_copy(struct tagci_comm *c, struct tagci_comm **copy);

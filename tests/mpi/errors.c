@@ -319,10 +319,13 @@ static void environment_of_one_rank(void)
         MPI_Comm comm, comm2;
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         MPI_Comm_dup(MPI_COMM_WORLD, &comm2);
-        for (int again = 0; again < 2; again++) {
-            int code = TAGC_Allreduce(x, y, 10, MPI_FLOAT, MPI_SUM, comm, TAGC_TENSOR_NULL);
+        for (int again = 0; again < 3; again++) { /* every call names itself */
+            int code = again == 1 ? TAGC_Reduce_scatter_block(x, y, 1, MPI_FLOAT, MPI_SUM, comm, TAGC_TENSOR_NULL)
+                                  : TAGC_Allreduce(x, y, 10, MPI_FLOAT, MPI_SUM, comm, TAGC_TENSOR_NULL);
+            const char *call = again == 1 ? "TAGC_Reduce_scatter_block: " : "TAGC_Allreduce: ";
             int class = t_class(code), want = t_rank == 1 ? odd[k].class : TAGC_ERR_MISMATCH;
             CHECK(code && class == want, "class %#x: %s", (unsigned)class, code ? t_error_text(code) : "no error");
+            CHECK(strncmp(t_error_text(code), call, strlen(call)) == 0, "%s", t_error_text(code));
         }
         TAGC_Tensor t = TAGC_TENSOR_NULL;
         int code = TAGC_Tensor_create(comm2, "odd", 10, MPI_FLOAT, MPI_INFO_NULL, &t);
