@@ -59,7 +59,9 @@ static int is_own(int class)
 
 static void copy_cut(char *to, size_t size, const char *from)
 {
-    size_t n = strnlen(from, size - 1);
+    size_t n = strlen(from);
+    if (n >= size)
+        n = size - 1;
     memcpy(to, from, n);
     to[n] = 0;
 }
