@@ -5,8 +5,13 @@
 
 #include "coll/mpi.h"
 #include "coll/op.h"
+#include "core/lossless_round.h"
 
 /* Posts MPI's own collective with the user's arguments. */
 enum tagci_progress tagci_gather_post_native(struct tagci_op *op, struct tagci_counts *counts);
+
+/* Whether a gather rounds, and to what. */
+int tagci_gather_rounds(const struct tagci_op *op);
+enum tagci_round tagci_gather_form(const struct tagci_op *op);
 
 #endif

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "coll/gather.h"
+#include "coll/verify.h"
 #include "core/lossless.h"
-#include "core/lossless_round.h"
 #include "util/error.h"
 
 /* Of one rank. */
@@ -37,31 +37,33 @@ struct coded {
     int native, raw; /* how it goes on */
 };
 
-static int rounds(const struct tagci_op *op)
+int tagci_gather_rounds(const struct tagci_op *op)
 {
     return op->compressible && op->settings->gather != TAGCI_GATHER_LOSSLESS &&
            !(op->settings->gather == TAGCI_GATHER_BFLOAT16 && op->type == TAGCI_BF16);
 }
 
-static enum tagci_round form(const struct tagci_op *op)
+enum tagci_round tagci_gather_form(const struct tagci_op *op)
 {
     return op->settings->gather == TAGCI_GATHER_INT8 ? TAGCI_ROUND_INT8 : TAGCI_ROUND_BFLOAT16;
 }
 
 static size_t bound(const struct tagci_op *op, size_t n)
 {
-    return !op->compressible ? 0 : rounds(op) ? tagci_round_bound(form(op), n) : tagci_lossless_bound(op->type, n);
+    return !op->compressible         ? 0
+           : tagci_gather_rounds(op) ? tagci_round_bound(tagci_gather_form(op), n)
+                                     : tagci_lossless_bound(op->type, n);
 }
 
 static size_t state_bytes(const struct tagci_op *op, size_t n)
 {
-    return rounds(op) ? tagci_round_state(form(op), n) : n * tagci_type_size(op->type);
+    return tagci_gather_rounds(op) ? tagci_round_state(tagci_gather_form(op), n) : n * tagci_type_size(op->type);
 }
 
 /* Coded parts are taken in only if they are less than the elements; rounded ones always, in their bound. */
 static size_t in_bytes(const struct tagci_op *op)
 {
-    if (!rounds(op))
+    if (!tagci_gather_rounds(op))
         return op->compressible ? tagci_mul(op->geometry.n, tagci_type_size(op->type)) : 0;
     size_t bytes = 0;
     for (int r = 0; r < op->geometry.ranks; r++)
@@ -143,8 +145,9 @@ static enum tagci_progress encode(struct tagci_op *op)
     const void *now = op->in_place ? place(op, me) : op->args.sendbuf;
     const void *before = s->with_memory ? memory(op, me) : NULL;
     size_t n = tagci_part(&op->geometry, me);
-    own->bytes = rounds(op) ? tagci_round_encode(form(op), op->type, now, before, NULL, n, s->own, s->work)
-                            : tagci_lossless_encode(op->type, now, before, n, s->own, s->work);
+    own->bytes = tagci_gather_rounds(op)
+                     ? tagci_round_encode(tagci_gather_form(op), op->type, now, before, NULL, n, s->own, s->work)
+                     : tagci_lossless_encode(op->type, now, before, n, s->own, s->work);
     own->kind = (uint64_t)op->type + 1;
     own->coded = tagci_crc32c(0, s->own, own->bytes);
     own->memory = s->with_memory ? t->memory_name : 0;
@@ -177,7 +180,7 @@ static enum tagci_progress consider(struct tagci_op *op)
     }
     s->native = !alike;
     s->again = alike && !same_memory;
-    s->raw = alike && !rounds(op) && s->offset[ranks] >= op->geometry.n * tagci_type_size(op->type);
+    s->raw = alike && !tagci_gather_rounds(op) && s->offset[ranks] >= op->geometry.n * tagci_type_size(op->type);
     return TAGCI_THROUGH;
 }
 
@@ -202,6 +205,7 @@ static enum tagci_progress post(struct tagci_op *op)
     enum tagci_progress p;
     if (s->native || s->raw) {
         p = tagci_gather_post_native(op, &s->counts);
+        tagci_verify_skip(op);
     } else {
         memcpy(s->in + s->offset[me], s->own, s->record[me].bytes);
         tagci_counts_set(&s->counts, s->offset);
@@ -226,9 +230,9 @@ static int decode_part(struct tagci_op *op, int r, const char **why)
     int own_in_place = op->in_place && r == op->comm->rank; /* stays as it is */
     if (op->settings->checksum && tagci_crc32c(0, in, bytes) != s->record[r].coded)
         return *why = "wrong checksum", -1;
-    if (rounds(op))
-        return tagci_round_decode(form(op), op->type, in, bytes, before, state, n, own_in_place ? NULL : out, s->work,
-                                  why);
+    if (tagci_gather_rounds(op))
+        return tagci_round_decode(tagci_gather_form(op), op->type, in, bytes, before, state, n,
+                                  own_in_place ? NULL : out, s->work, why);
     if (!own_in_place && tagci_lossless_decode(op->type, in, bytes, before, n, out, s->work, why))
         return -1;
     if (state && n)
