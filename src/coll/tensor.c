@@ -8,7 +8,7 @@
 #include "util/handles.h"
 
 static struct tagci_handles tensors = TAGCI_HANDLES_INIT;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the process's statistics */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all statistics: a progress thread adds to them */
 struct tagci_stats tagci_process_stats;
 
 int tagci_tensor_register(struct tagci_tensor *t)
@@ -99,9 +99,9 @@ static void add(struct tagci_stats *to, const struct tagci_stats *call)
 
 void tagci_stats_add(struct tagci_tensor *t, const struct tagci_stats *call)
 {
+    pthread_mutex_lock(&lock);
     if (t)
         add(&t->stats, call);
-    pthread_mutex_lock(&lock);
     add(&tagci_process_stats, call);
     pthread_mutex_unlock(&lock);
 }
@@ -110,10 +110,8 @@ double tagci_stats_get(const struct tagci_tensor *t, int stat)
 {
     if (stat == TAGC_STAT_WORKSPACE_BYTES)
         return (double)(t ? tagci_tensor_bytes(t) : tagci_mem_held());
-    if (t)
-        return t->stats.at[stat];
     pthread_mutex_lock(&lock);
-    double value = tagci_process_stats.at[stat];
+    double value = (t ? &t->stats : &tagci_process_stats)->at[stat];
     pthread_mutex_unlock(&lock);
     return value;
 }
