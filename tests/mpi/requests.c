@@ -5,9 +5,13 @@
 #include "common.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "coll/comm.h"
+#include "coll/tensor.h"
 #include "util/mem.h"
 
 enum { N = 20000 };
@@ -205,6 +209,76 @@ static void as_mpi_requests(void)
     t_agree();
 }
 
+/* Calls that are collective beside the reductions, with operations in flight: what those have to post goes first, so that all
+ * ranks post in the same order (whether or not this MPI minds). */
+static void collective_between(void)
+{
+    for (size_t w = 0; w < COUNT(ways); w++) {
+        t_step("other collective calls between, %s", ways[w]);
+        enum { MANY = 3 };
+        float *in[MANY], *out[MANY], *p_out = calloc(N, sizeof *p_out);
+        TAGC_Tensor t[MANY], made;
+        TAGC_Request q[MANY], p;
+        for (int k = 0; k < MANY; k++) {
+            in[k] = vector(5, k);
+            out[k] = calloc(N, sizeof **out);
+            t[k] = w ? t_tensor(MPI_COMM_WORLD, "f", N, T_F32, ways[w]) : TAGC_TENSOR_NULL;
+            OK(TAGC_Iallreduce(in[k], out[k], N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t[k], &q[k]));
+        }
+        made = t_tensor(MPI_COMM_WORLD, "made meanwhile", N, T_F32, ways[w]);
+        struct tagci_comm *c = tagci_tensor_of(made)->comm;
+        CHECK(c->line == NULL, "an operation still has something to post");
+        OK(TAGC_Iallreduce(in[0], p_out, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, made, &p));
+        OK(TAGC_Wait(&p));
+        CHECK(is_sum(p_out, 5, 0));
+        OK(TAGC_Allreduce_init(in[1], p_out, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, made, MPI_INFO_NULL, &p));
+        CHECK(c->line == NULL, "an operation still has something to post");
+        OK(TAGC_Start(&p));
+        OK(TAGC_Waitall(MANY, q));
+        OK(TAGC_Wait(&p));
+        for (int k = 0; k < MANY; k++)
+            CHECK(is_sum(out[k], 5, k), "operation %d", k);
+        CHECK(is_sum(p_out, 5, 1));
+        OK(TAGC_Request_free(&p));
+        OK(TAGC_Tensor_free(&made));
+        for (int k = 0; k < MANY; k++) {
+            if (t[k] != TAGC_TENSOR_NULL)
+                OK(TAGC_Tensor_free(&t[k]));
+            free(in[k]);
+            free(out[k]);
+        }
+        free(p_out);
+        t_agree();
+    }
+}
+
+/* progress=thread: an operation comes to its end with no call that moves it; where the thread level is too low, in Wait. */
+static void progress_thread(void)
+{
+    int level;
+    MPI_Query_thread(&level);
+    for (size_t w = 1; w < COUNT(ways); w++) {
+        char settings[80];
+        snprintf(settings, sizeof settings, "progress=thread %s", ways[w]);
+        t_step("%s, thread level %d", settings, level);
+        float *in = vector(6, 0), *out = calloc(N, sizeof *out);
+        TAGC_Tensor t = t_tensor(MPI_COMM_WORLD, "p", N, T_F32, settings);
+        TAGC_Request q;
+        for (int i = 0; i < 3; i++) {
+            memset(out, 0, N * sizeof *out);
+            OK(TAGC_Iallreduce(in, out, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t, &q));
+            while (level == MPI_THREAD_MULTIPLE && t_stat(t, TAGC_STAT_CALLS) <= i)
+                usleep(100); /* a statistic moves nothing */
+            OK(TAGC_Wait(&q));
+            CHECK(is_sum(out, 6, 0), "operation %d", i);
+        }
+        OK(TAGC_Tensor_free(&t));
+        free(in);
+        free(out);
+        t_agree();
+    }
+}
+
 /* case 28: two threads on two communicators. */
 static void *one_thread(void *comm)
 {
@@ -251,13 +325,15 @@ static void threads(void)
 
 int main(int argc, char **argv)
 {
-    int level;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+    int level, least = argc > 1 && !strcmp(argv[1], "serialized");
+    MPI_Init_thread(&argc, &argv, least ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE, &level);
     t_start(&argc, &argv, 60);
     persistent();
     overlapping();
     wrong_use();
     as_mpi_requests();
+    collective_between();
+    progress_thread();
     threads();
     return t_end();
 }
