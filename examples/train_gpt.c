@@ -6,14 +6,17 @@
  *
  * Every rank holds all parameters, works on its share of the batch, and owns an even part of every parameter. A step is
  *
- *     forward, backward     on the rank's own sequences
- *     reduce-scatter        every gradient, so that each owner gets the mean of its part      <- TAGC_Reduce_scatter
- *     clip, AdamW           by the owner; only it keeps the two moments
- *     all-gather            the new parameters
+ *     forward, backward     on the rank's own sequences                                       gpt_model.c
+ *     reduce-scatter        every gradient, so that each owner gets the mean of its part      TAGC_Ireduce_scatter
+ *     clip, AdamW           by the owner; only it keeps the two moments and the exact weights
+ *     all-gather            the new parameters                                 MPI_Iallgatherv, TAGC_Iallgatherv
  *
- * The file is read from top to bottom: options, arithmetic, layers, model, text, trainer, checkpoint, run. Shapes in
- * comments use B sequences of T tokens, C channels in H heads, V symbols in the vocabulary and L blocks. All matrices
- * are row-major; a weight is (outputs, inputs). Without options it trains 4 blocks of width 128 for 2000 steps, e.g.
+ * and these overlap: a block's gradients are on their way while the blocks before it compute theirs, and a block's new
+ * weights while the blocks before it compute with theirs. Clipping stands between, since it wants the norm of all. The
+ * summary says how long the communication was under way, and how much of that the computation had to wait for it.
+ *
+ * The file is read from top to bottom: options, text, trainer, checkpoint, run. Without options it trains 4 blocks of
+ * width 128 for 2000 steps, e.g.
  *
  *     mpiexec -n 4 ./train_gpt --layers transformer:sparsity=0.95,algorithm=direct input.txt
  *
@@ -24,12 +27,8 @@
  * rank keeps OpenBLAS to one thread, unless --threads or OPENBLAS_NUM_THREADS says more.
  *
  * Compiled with -DTRAIN_DOUBLE it computes in double throughout: that is what the gradient checks use. A test that
- * includes this file defines TRAIN_NO_MAIN first. -fno-math-errno -fno-trapping-math let gcc vectorise the loops over
- * activations; they change no result.
+ * includes this file defines TRAIN_NO_MAIN first.
  */
-#ifdef HAVE_CONFIG_H
-#include <config.h>
-#endif
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -46,61 +45,8 @@
 #include <unistd.h>
 
 #include <tagc.h>
-#ifdef HAVE_CBLAS
-#include <cblas.h>
-#endif
 
-#ifdef TRAIN_DOUBLE
-typedef double real;
-#define MPI_REAL_C MPI_DOUBLE
-#define CBLAS_GEMM cblas_dgemm
-#else
-typedef float real;
-#define MPI_REAL_C MPI_FLOAT
-#define CBLAS_GEMM cblas_sgemm
-#endif
-
-/* --------------------------------------------------------------------------------------------------------------------
- * Trouble: say what is wrong and what to do about it
- */
-
-#ifdef __GNUC__
-#define LEAVES __attribute__((noreturn, format(printf, 1, 2)))
-#else
-#define LEAVES
-#endif
-
-/* One rank has met trouble of its own: stop them all. */
-LEAVES static void die(const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    fputs("train_gpt: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
-    va_end(args);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-    exit(1);
-}
-
-/* All ranks see the same mistake of the user: say it once and leave in good order. */
-LEAVES static void refuse(const char *format, ...)
-{
-    int rank;
-    va_list args;
-
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 0) {
-        va_start(args, format);
-        fputs("train_gpt: ", stderr);
-        vfprintf(stderr, format, args);
-        fputc('\n', stderr);
-        va_end(args);
-    }
-    MPI_Finalize();
-    exit(2);
-}
+#include "gpt_model.h"
 
 /* Rank 0 has read or written something for all: an empty text, or what went wrong. Then all leave in good order. */
 static void agree(const char *why, MPI_Comm comm)
@@ -111,19 +57,6 @@ static void agree(const char *why, MPI_Comm comm)
     MPI_Bcast(text, sizeof text, MPI_CHAR, 0, comm);
     if (text[0] != '\0')
         refuse("%s", text);
-}
-
-/* Aligned for vector loads, and zeroed, so that no run depends on what was there before. */
-static void *allocate(size_t count, size_t size)
-{
-    void *p = NULL;
-
-    if (count == 0)
-        count = 1;
-    if (count > SIZE_MAX / size || posix_memalign(&p, 64, count * size) != 0)
-        die("no memory for %zu values of %zu bytes; a smaller --width, --context or --batch needs less", count, size);
-    memset(p, 0, count * size);
-    return p;
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -139,7 +72,7 @@ typedef struct {
     double lr, min_lr, beta1, beta2, decay, clip;
     int warmup, decay_steps;
     uint64_t seed;
-    const char *collective;
+    const char *collective, *gather, *overlap;
     int settings;               /* how many of the next two are filled */
     char key[MAX_SETTINGS][64]; /* an MPI_Info key, "tagc_sparsity" */
     const char *value[MAX_SETTINGS];
@@ -163,7 +96,7 @@ static Options default_options(void)
     o.lr = 1e-3, o.min_lr = 1e-4, o.beta1 = 0.9, o.beta2 = 0.99, o.decay = 0.1, o.clip = 1.0;
     o.warmup = 100, o.decay_steps = -1;
     o.seed = 1337;
-    o.collective = "tagc";
+    o.collective = "tagc", o.gather = "mpi", o.overlap = "yes";
     o.print_every = 10;
     o.temperature = 0.8;
     return o;
@@ -223,6 +156,17 @@ static void set_option(Options *o, const Option *option, const char *value)
         refuse("--%s %s: not a number in range", option->name, value);
 }
 
+/* Whether a word is among these, which single spaces part */
+static int one_of(const char *word, const char *words)
+{
+    size_t length = strlen(word);
+
+    for (; words != NULL; words = strchr(words, ' ') ? strchr(words, ' ') + 1 : NULL)
+        if (strcspn(words, " ") == length && strncmp(words, word, length) == 0)
+            return 1;
+    return 0;
+}
+
 static void check_options(const Options *o)
 {
     const struct {
@@ -242,11 +186,15 @@ static void check_options(const Options *o)
             refuse("--%s %d: must be at least %d", bounds[i].name, bounds[i].value, bounds[i].least);
     if (o->width % o->heads != 0)
         refuse("--width %d is not a multiple of --heads %d", o->width, o->heads);
-    if (strcmp(o->vocab, "char") != 0 && strcmp(o->vocab, "byte") != 0)
+    if (!one_of(o->vocab, "char byte"))
         refuse("--vocab %s: must be char or byte", o->vocab);
-    if (strcmp(o->collective, "mpi") != 0 && strcmp(o->collective, "tagc") != 0)
+    if (!one_of(o->collective, "mpi tagc"))
         refuse("--collective %s: must be mpi or tagc", o->collective);
-    if (strcmp(o->collective, "mpi") == 0 && o->settings > 0)
+    if (!one_of(o->gather, "mpi lossless native bfloat16 int8"))
+        refuse("--gather %s: must be mpi, lossless, native, bfloat16 or int8", o->gather);
+    if (!one_of(o->overlap, "yes no"))
+        refuse("--overlap %s: must be yes or no", o->overlap);
+    if (strcmp(o->collective, "mpi") == 0 && strcmp(o->gather, "mpi") == 0 && o->settings > 0)
         refuse("%s has no effect with --collective mpi; use --collective tagc", o->key[0] + strlen("tagc_"));
     if (o->dropout != 0)
         refuse("--dropout: only 0 is supported");
@@ -281,6 +229,8 @@ static Options parse_options(int argc, char **argv)
         {"clip", 'd', &o.clip, "largest norm of the whole gradient; 0: no clipping"},
         {"dropout", 'd', &o.dropout, "only 0"},
         {"collective", 's', &o.collective, "mpi or tagc: who reduces the gradients"},
+        {"gather", 's', &o.gather, "mpi, or a form of the library's gathers: lossless, native, bfloat16, int8"},
+        {"overlap", 's', &o.overlap, "yes or no: communication while the model computes"},
         {"sparsity", 't', NULL, "share of a gradient that is held back, or a schedule"},
         {"value", 't', NULL, "form of the values on the wire: bfloat16, int4 ..."},
         {"algorithm", 't', NULL, "how a reduction travels: direct, sketch ..."},
@@ -329,590 +279,6 @@ static Options parse_options(int argc, char **argv)
     }
     check_options(&o);
     return o;
-}
-
-/* --------------------------------------------------------------------------------------------------------------------
- * Random numbers: a counter through a mixing function, so that 8 bytes are the whole state
- */
-
-static uint64_t random_bits(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
-
-/* in [0, 1) */
-static double random_uniform(uint64_t *state)
-{
-    return (double)(random_bits(state) >> 11) * 0x1p-53;
-}
-
-static double random_normal(uint64_t *state)
-{
-    double radius = sqrt(-2 * log(1 - random_uniform(state)));
-
-    return radius * cos(6.283185307179586 * random_uniform(state));
-}
-
-/* --------------------------------------------------------------------------------------------------------------------
- * Arithmetic of rows. Sums run in eight lanes: that is what a compiler may vectorise without reordering anything.
- */
-
-enum { LANES = 8 };
-
-static real sum_lanes(const real lane[LANES])
-{
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-}
-
-static real row_sum(const real *restrict a, int n)
-{
-    real lane[LANES] = {0};
-    int i = 0;
-
-    for (; i + LANES <= n; i += LANES)
-        for (int k = 0; k < LANES; k++)
-            lane[k] += a[i + k];
-    for (; i < n; i++)
-        lane[i % LANES] += a[i];
-    return sum_lanes(lane);
-}
-
-static real row_dot(const real *restrict a, const real *restrict b, int n)
-{
-    real lane[LANES] = {0};
-    int i = 0;
-
-    for (; i + LANES <= n; i += LANES)
-        for (int k = 0; k < LANES; k++)
-            lane[k] += a[i + k] * b[i + k];
-    for (; i < n; i++)
-        lane[i % LANES] += a[i] * b[i];
-    return sum_lanes(lane);
-}
-
-static real row_max(const real *a, int n)
-{
-    real most = a[0];
-
-    for (int i = 1; i < n; i++)
-        most = a[i] > most ? a[i] : most;
-    return most;
-}
-
-/* exp of what is not above 88, without a call, so that loops around it vectorise: exp(x) = 2^n exp(r), |r| <= log(2)/2,
- * where adding and taking away 1.5*2^23 rounds to the integer n. The Taylor polynomial is good to 5e-9 there. From -87 on
- * down it stays at 1e-38. */
-static inline real fast_exp(real x)
-{
-#ifdef TRAIN_DOUBLE
-    return exp(x);
-#else
-    const float big = 12582912.0f;
-    float n, r, p, scale;
-    int32_t bits;
-
-    x = x < -87.0f ? -87.0f : x;
-    n = (x * 1.44269504f + big) - big;
-    r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-    p = 1.0f / 5040;
-    p = p * r + 1.0f / 720;
-    p = p * r + 1.0f / 120;
-    p = p * r + 1.0f / 24;
-    p = p * r + 1.0f / 6;
-    p = p * r + 0.5f;
-    p = p * r + 1.0f;
-    p = p * r + 1.0f;
-    bits = ((int32_t)n + 127) * (1 << 23);
-    memcpy(&scale, &bits, sizeof scale);
-    return p * scale;
-#endif
-}
-
-/* c (m, n) = alpha op(a) op(b) + beta c, where op transposes when its flag is set; a stride is the distance of two rows. */
-static void matmul(int trans_a, int trans_b, int m, int n, int k, real alpha, const real *a, int stride_a,
-                   const real *b, int stride_b, real beta, real *c, int stride_c)
-{
-#ifdef HAVE_CBLAS
-    CBLAS_GEMM(CblasRowMajor, trans_a ? CblasTrans : CblasNoTrans, trans_b ? CblasTrans : CblasNoTrans, m, n, k, alpha,
-               a, stride_a, b, stride_b, beta, c, stride_c);
-#else
-    /* Some columns of op(b), laid out row by row and small enough to stay in cache, serve all rows of op(a). */
-    enum { COLS = 32, DEPTH = 128 };
-    size_t next_row = trans_a ? 1 : (size_t)stride_a, next_term = trans_a ? (size_t)stride_a : 1;
-    real panel[DEPTH][COLS];
-
-    for (int j0 = 0; j0 < n; j0 += COLS) {
-        for (int k0 = 0; k0 < k; k0 += DEPTH) {
-            int cols = n - j0 < COLS ? n - j0 : COLS, terms = k - k0 < DEPTH ? k - k0 : DEPTH;
-            const real *from = trans_b ? b + (size_t)j0 * stride_b + k0 : b + (size_t)k0 * stride_b + j0;
-            real keep = k0 == 0 ? beta : 1;
-
-            memset(panel, 0, sizeof panel);
-            for (int l = 0; l < terms; l++)
-                for (int j = 0; j < cols; j++)
-                    panel[l][j] = from[trans_b ? (size_t)j * stride_b + l : (size_t)l * stride_b + j];
-            for (int i = 0; i < m; i++) {
-                const real *row = a + (size_t)i * next_row + (size_t)k0 * next_term;
-                real *to = c + (size_t)i * stride_c + j0, sum[COLS] = {0}, f[4];
-
-                for (int l = 0; l < terms; l += 4) {
-                    for (int s = 0; s < 4; s++)
-                        f[s] = l + s < terms ? row[(size_t)(l + s) * next_term] : 0;
-                    for (int j = 0; j < cols; j++)
-                        sum[j] += (f[0] * panel[l][j] + f[1] * panel[l + 1][j]) +
-                                  (f[2] * panel[l + 2][j] + f[3] * panel[l + 3][j]);
-                }
-                for (int j = 0; j < cols; j++) /* where beta is 0, c may hold anything, even a NaN */
-                    to[j] = alpha * sum[j] + (keep != 0 ? keep * to[j] : 0);
-            }
-        }
-    }
-#endif
-}
-
-/* OpenBLAS would use all cores in every rank. Other libraries behind cblas.h do not have this call. */
-#if defined(HAVE_CBLAS) && defined(__GNUC__)
-extern void openblas_set_num_threads(int threads) __attribute__((weak));
-#endif
-
-static void set_threads(int threads)
-{
-#if defined(HAVE_CBLAS) && defined(__GNUC__)
-    if (openblas_set_num_threads != NULL && (threads > 0 || getenv("OPENBLAS_NUM_THREADS") == NULL))
-        openblas_set_num_threads(threads > 0 ? threads : 1);
-#else
-    (void)threads;
-#endif
-}
-
-/* --------------------------------------------------------------------------------------------------------------------
- * Layers: each forward beside its backward. n is the number of tokens, B*T.
- */
-
-/* y (n, out) = x (n, in) w^T, or added to what y holds */
-static void linear_forward(real *y, const real *x, const real *w, int n, int in, int out, int add)
-{
-    matmul(0, 1, n, out, in, 1, x, in, w, in, (real)add, y, out);
-}
-
-/* dw (out, in) = dy^T x;  dx (n, in) = dy w */
-static void linear_backward(real *dx, real *dw, const real *dy, const real *x, const real *w, int n, int in, int out)
-{
-    matmul(1, 0, out, in, n, 1, dy, out, x, in, 0, dw, in);
-    matmul(0, 0, n, in, out, 1, dy, out, w, in, 0, dx, in);
-}
-
-/* y = w (x - mean) / sqrt(variance + 1e-5), row by row; mean and 1/sqrt are kept for the way back */
-static void layernorm_forward(real *y, real *mean, real *rstd, const real *x, const real *w, int n, int C)
-{
-    for (int i = 0; i < n; i++, x += C, y += C) {
-        real m = row_sum(x, C) / (real)C, s;
-
-        for (int c = 0; c < C; c++)
-            y[c] = x[c] - m;
-        s = 1 / (real)sqrt(row_dot(y, y, C) / (real)C + (real)1e-5);
-        for (int c = 0; c < C; c++)
-            y[c] = y[c] * s * w[c];
-        mean[i] = m;
-        rstd[i] = s;
-    }
-}
-
-/* dx += the gradient through the norm: it arrives where the residual stream's gradient already stands. dy is used up. */
-static void layernorm_backward(real *restrict dx, real *restrict dw, real *restrict dy, const real *restrict x,
-                               const real *mean, const real *rstd, const real *restrict w, int n, int C,
-                               real *restrict hat)
-{
-    memset(dw, 0, (size_t)C * sizeof *dw);
-    for (int i = 0; i < n; i++, x += C, dx += C, dy += C) {
-        real m = mean[i], s = rstd[i], a, b;
-
-        for (int c = 0; c < C; c++) {
-            hat[c] = (x[c] - m) * s;
-            dw[c] += dy[c] * hat[c];
-            dy[c] *= w[c];
-        }
-        a = row_sum(dy, C) / (real)C;
-        b = row_dot(dy, hat, C) / (real)C;
-        for (int c = 0; c < C; c++)
-            dx[c] += (dy[c] - a - hat[c] * b) * s;
-    }
-}
-
-/* y = x P(x), P the normal distribution function. x is replaced by the derivative P(x) + x p(x), which is all that the way
- * back needs: the costly part, exp(-x^2/2), is common to both. In float, the tail of P is formula 7.1.26 of Abramowitz and
- * Stegun (error 1.5e-7), because libm's erff and expf do not vectorise and would take five times as long. */
-static void gelu_forward(real *restrict y, real *restrict x, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        real v = x[i], e = fast_exp((real)-0.5 * v * v), below;
-#ifdef TRAIN_DOUBLE
-        below = 0.5 * erfc(-v * 0.70710678118654752);
-#else
-        float t = 1 / (1 + 0.3275911f * 0.70710678f * fabsf(v)), tail;
-
-        tail = ((((1.061405429f * t - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t + 0.254829592f) * t;
-        below = 0.5f + copysignf(0.5f - 0.5f * tail * e, v);
-#endif
-        y[i] = v * below;
-        x[i] = below + v * e * (real)0.39894228040143268;
-    }
-}
-
-static void gelu_backward(real *restrict dy, const real *restrict derivative, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        dy[i] *= derivative[i];
-}
-
-/* Each head of each sequence: p (T, T) = softmax(scale q k^T) over the past, y = p v.
- * qkv is (B, T, 3, H, hs) and y (B, T, H, hs), so a head is a matrix whose rows are 3C or C apart. */
-static void attention_forward(real *y, real *p, const real *qkv, int B, int T, int C, int H)
-{
-    int hs = C / H;
-    real scale = 1 / (real)sqrt((double)hs);
-
-    for (int b = 0; b < B; b++) {
-        for (int h = 0; h < H; h++, p += (size_t)T * T) {
-            const real *q = qkv + (size_t)b * T * 3 * C + h * hs, *k = q + C, *v = k + C;
-
-            matmul(0, 1, T, T, hs, scale, q, 3 * C, k, 3 * C, 0, p, T);
-            for (int t = 0; t < T; t++) {
-                real *row = p + (size_t)t * T, most = row_max(row, t + 1), norm;
-
-                for (int s = 0; s <= t; s++)
-                    row[s] = fast_exp(row[s] - most);
-                norm = 1 / row_sum(row, t + 1);
-                for (int s = 0; s <= t; s++)
-                    row[s] *= norm;
-                for (int s = t + 1; s < T; s++)
-                    row[s] = 0;
-            }
-            matmul(0, 0, T, hs, T, 1, p, T, v, 3 * C, 0, y + (size_t)b * T * C + h * hs, C);
-        }
-    }
-}
-
-/* dp is room for (T, T) */
-static void attention_backward(real *dqkv, const real *dy, const real *p, const real *qkv, int B, int T, int C, int H,
-                               real *dp)
-{
-    int hs = C / H;
-    real scale = 1 / (real)sqrt((double)hs);
-
-    for (int b = 0; b < B; b++) {
-        for (int h = 0; h < H; h++, p += (size_t)T * T) {
-            size_t at = (size_t)b * T * 3 * C + (size_t)h * hs;
-            const real *q = qkv + at, *k = q + C, *v = k + C, *d = dy + (size_t)b * T * C + (size_t)h * hs;
-            real *dq = dqkv + at, *dk = dq + C, *dv = dk + C;
-
-            matmul(1, 0, T, hs, T, 1, p, T, d, C, 0, dv, 3 * C);
-            matmul(0, 1, T, T, hs, 1, d, C, v, 3 * C, 0, dp, T);
-            for (int t = 0; t < T; t++) {
-                const real *pr = p + (size_t)t * T;
-                real *dr = dp + (size_t)t * T, mean = row_dot(pr, dr, t + 1);
-
-                for (int s = 0; s <= t; s++)
-                    dr[s] = (dr[s] - mean) * pr[s] * scale;
-                for (int s = t + 1; s < T; s++)
-                    dr[s] = 0;
-            }
-            matmul(0, 0, T, hs, T, 1, dp, T, k, 3 * C, 0, dq, 3 * C);
-            matmul(1, 0, T, hs, T, 1, dp, T, q, 3 * C, 0, dk, 3 * C);
-        }
-    }
-}
-
-/* Mean of -log softmax(logits)[target]; logits (n, V) become its gradient. */
-static double cross_entropy(real *logits, const int *targets, int n, int V)
-{
-    double loss = 0;
-
-    for (int i = 0; i < n; i++, logits += V) {
-        real most = row_max(logits, V), right = logits[targets[i]] - most, sum;
-
-        for (int v = 0; v < V; v++)
-            logits[v] = fast_exp(logits[v] - most);
-        sum = row_sum(logits, V);
-        loss += log((double)sum) - (double)right;
-        sum = 1 / (sum * (real)n);
-        for (int v = 0; v < V; v++)
-            logits[v] *= sum;
-        logits[targets[i]] -= 1 / (real)n;
-    }
-    return loss / n;
-}
-
-/* --------------------------------------------------------------------------------------------------------------------
- * Model
- */
-
-typedef struct {
-    real *ln_1;        /* (C) */
-    real *attn_c_attn; /* (3C, C) */
-    real *attn_c_proj; /* (C, C) */
-    real *ln_2;        /* (C) */
-    real *mlp_c_fc;    /* (4C, C) */
-    real *mlp_c_proj;  /* (C, 4C) */
-} Block;
-
-/* All parameters lie in one buffer, block after block; the gradients in another of the same form. */
-typedef struct {
-    real *flat;
-    real *wte;  /* (V, C), also the last matrix: logits = x wte^T */
-    real *wpe;  /* (T, C) */
-    Block *h;   /* L of them */
-    real *ln_f; /* (C) */
-} Weights;
-
-/* What a reduction, an optimizer or a checkpoint needs to know of a parameter */
-typedef struct {
-    char name[48]; /* "h.0.attn.c_attn.weight" */
-    size_t offset; /* in a flat buffer */
-    int size;
-    int decays;    /* matrices do, norms do not */
-    double spread; /* of the first weights; 0: they are ones */
-} Param;
-
-/* What the way back needs from the way there, per block */
-typedef struct {
-    real *x;                      /* (n, C) residual stream on entry */
-    real *ln_1, *mean_1, *rstd_1; /* (n, C) (n) (n) */
-    real *qkv;                    /* (n, 3C) */
-    real *p;                      /* (B, H, T, T) */
-    real *y;                      /* (n, C) */
-    real *mid;                    /* (n, C) residual stream between attention and MLP */
-    real *ln_2, *mean_2, *rstd_2; /* (n, C) (n) (n) */
-    real *fc;                     /* (n, 4C), after the GELU: its derivative */
-    real *act;                    /* (n, 4C) */
-} Trace;
-
-typedef struct {
-    int L, H, C, V;
-    int T, B; /* the most that there is room for */
-    int params;
-    Param *param;
-    size_t size; /* of all parameters */
-    Weights w, grad;
-    Trace *trace;                            /* L */
-    real *x, *ln_f, *mean_f, *rstd_f;        /* after the last block: (n, C) (n, C) (n) (n) */
-    real *logits;                            /* (n, V) */
-    real *dx, *dn, *dwide, *dqkv, *dp, *hat; /* on the way back: (n, C) (n, C) (n, 4C) (n, 3C) (T, T) (C) */
-    void *room;                              /* what all of these point into */
-} Model;
-
-static void add_param(Model *m, int rows, int cols, double spread, const char *format, ...)
-{
-    Param *p = &m->param[m->params++];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(p->name, sizeof p->name, format, args);
-    va_end(args);
-    if ((int64_t)rows * cols > INT32_MAX)
-        refuse("%s has more than 2^31 elements", p->name);
-    p->offset = m->size;
-    p->size = rows * cols;
-    p->decays = rows > 1;
-    p->spread = spread;
-    m->size += (size_t)p->size;
-}
-
-/* The order of names and that of pointers are one and the same. */
-static void describe(Model *m)
-{
-    double into_stream = 0.02 / sqrt(2.0 * m->L); /* 2L additions to the residual stream must not make it grow */
-
-    m->param = allocate((size_t)(3 + 6 * m->L), sizeof *m->param);
-    add_param(m, m->V, m->C, 0.02, "wte.weight");
-    add_param(m, m->T, m->C, 0.02, "wpe.weight");
-    for (int l = 0; l < m->L; l++) {
-        add_param(m, 1, m->C, 0, "h.%d.ln_1.weight", l);
-        add_param(m, 3 * m->C, m->C, 0.02, "h.%d.attn.c_attn.weight", l);
-        add_param(m, m->C, m->C, into_stream, "h.%d.attn.c_proj.weight", l);
-        add_param(m, 1, m->C, 0, "h.%d.ln_2.weight", l);
-        add_param(m, 4 * m->C, m->C, 0.02, "h.%d.mlp.c_fc.weight", l);
-        add_param(m, m->C, 4 * m->C, into_stream, "h.%d.mlp.c_proj.weight", l);
-    }
-    add_param(m, 1, m->C, 0, "ln_f.weight");
-}
-
-static Weights weights_alloc(const Model *m)
-{
-    Weights w;
-    const Param *p = m->param;
-
-    w.flat = allocate(m->size, sizeof *w.flat);
-    w.h = allocate((size_t)m->L, sizeof *w.h);
-    w.wte = w.flat + p++->offset;
-    w.wpe = w.flat + p++->offset;
-    for (int l = 0; l < m->L; l++) {
-        Block *h = &w.h[l];
-        real **part[] = {&h->ln_1, &h->attn_c_attn, &h->attn_c_proj, &h->ln_2, &h->mlp_c_fc, &h->mlp_c_proj};
-
-        for (int i = 0; i < 6; i++)
-            *part[i] = w.flat + p++->offset;
-    }
-    w.ln_f = w.flat + p->offset;
-    return w;
-}
-
-/* Hands out count reals; with no room yet it only counts. */
-static real *take(real *room, size_t *used, size_t count)
-{
-    real *p = room ? room + *used : NULL;
-
-    *used += (count + 15) / 16 * 16; /* keep 64-byte alignment */
-    return p;
-}
-
-static size_t place_activations(Model *m, real *room)
-{
-    size_t used = 0, n = (size_t)m->B * m->T, C = (size_t)m->C;
-
-    for (int l = 0; l < m->L; l++) {
-        Trace *t = &m->trace[l];
-
-        t->x = take(room, &used, n * C);
-        t->ln_1 = take(room, &used, n * C);
-        t->mean_1 = take(room, &used, n);
-        t->rstd_1 = take(room, &used, n);
-        t->qkv = take(room, &used, n * 3 * C);
-        t->p = take(room, &used, n * m->H * m->T);
-        t->y = take(room, &used, n * C);
-        t->mid = take(room, &used, n * C);
-        t->ln_2 = take(room, &used, n * C);
-        t->mean_2 = take(room, &used, n);
-        t->rstd_2 = take(room, &used, n);
-        t->fc = take(room, &used, n * 4 * C);
-        t->act = take(room, &used, n * 4 * C);
-    }
-    m->x = take(room, &used, n * C);
-    m->ln_f = take(room, &used, n * C);
-    m->mean_f = take(room, &used, n);
-    m->rstd_f = take(room, &used, n);
-    m->logits = take(room, &used, n * m->V);
-    m->dx = take(room, &used, n * C);
-    m->dn = take(room, &used, n * C);
-    m->dwide = take(room, &used, n * 4 * C);
-    m->dqkv = take(room, &used, n * 3 * C);
-    m->dp = take(room, &used, (size_t)m->T * m->T);
-    m->hat = take(room, &used, C);
-    return used;
-}
-
-/* B is the number of sequences of one rank */
-static void model_init(Model *m, int L, int H, int C, int V, int T, int B)
-{
-    memset(m, 0, sizeof *m);
-    m->L = L, m->H = H, m->C = C, m->V = V, m->T = T, m->B = B;
-    describe(m);
-    m->w = weights_alloc(m);
-    m->grad = weights_alloc(m);
-    m->trace = allocate((size_t)L, sizeof *m->trace);
-    m->room = allocate(place_activations(m, NULL), sizeof(real));
-    place_activations(m, m->room);
-}
-
-static void model_free(Model *m)
-{
-    free(m->param);
-    free(m->w.flat);
-    free(m->w.h);
-    free(m->grad.flat);
-    free(m->grad.h);
-    free(m->trace);
-    free(m->room);
-}
-
-static void first_weights(Model *m, uint64_t seed)
-{
-    for (int i = 0; i < m->params; i++) {
-        real *w = m->w.flat + m->param[i].offset;
-
-        for (int j = 0; j < m->param[i].size; j++)
-            w[j] = m->param[i].spread > 0 ? (real)(m->param[i].spread * random_normal(&seed)) : 1;
-    }
-}
-
-/* logits (B, T, V) for the tokens (B, T) */
-static void model_forward(Model *m, const int *tokens, int B, int T)
-{
-    int n = B * T, C = m->C;
-    size_t stream = (size_t)n * C * sizeof(real);
-    real *x = m->trace[0].x;
-
-    for (int i = 0; i < n; i++) {
-        const real *te = m->w.wte + (size_t)tokens[i] * C, *pe = m->w.wpe + (size_t)(i % T) * C;
-
-        for (int c = 0; c < C; c++)
-            x[(size_t)i * C + c] = te[c] + pe[c];
-    }
-    for (int l = 0; l < m->L; l++) {
-        const Block *w = &m->w.h[l];
-        Trace *t = &m->trace[l];
-
-        layernorm_forward(t->ln_1, t->mean_1, t->rstd_1, t->x, w->ln_1, n, C);
-        linear_forward(t->qkv, t->ln_1, w->attn_c_attn, n, C, 3 * C, 0);
-        attention_forward(t->y, t->p, t->qkv, B, T, C, m->H);
-        memcpy(t->mid, t->x, stream);
-        linear_forward(t->mid, t->y, w->attn_c_proj, n, C, C, 1);
-
-        layernorm_forward(t->ln_2, t->mean_2, t->rstd_2, t->mid, w->ln_2, n, C);
-        linear_forward(t->fc, t->ln_2, w->mlp_c_fc, n, C, 4 * C, 0);
-        gelu_forward(t->act, t->fc, (size_t)n * 4 * C);
-        x = l + 1 < m->L ? m->trace[l + 1].x : m->x;
-        memcpy(x, t->mid, stream);
-        linear_forward(x, t->act, w->mlp_c_proj, n, 4 * C, C, 1);
-    }
-    layernorm_forward(m->ln_f, m->mean_f, m->rstd_f, m->x, m->w.ln_f, n, C);
-    linear_forward(m->logits, m->ln_f, m->w.wte, n, C, m->V, 0);
-}
-
-/* Mean loss over B*T targets; afterwards the logits' gradient stands in the logits' place. */
-static double model_loss(Model *m, const int *tokens, const int *targets, int B, int T)
-{
-    model_forward(m, tokens, B, T);
-    return cross_entropy(m->logits, targets, B * T, m->V);
-}
-
-/* All gradients, after model_loss on the same tokens */
-static void model_backward(Model *m, const int *tokens, int B, int T)
-{
-    int n = B * T, C = m->C;
-    size_t stream = (size_t)n * C * sizeof(real);
-
-    linear_backward(m->dn, m->grad.wte, m->logits, m->ln_f, m->w.wte, n, C, m->V);
-    memset(m->dx, 0, stream);
-    layernorm_backward(m->dx, m->grad.ln_f, m->dn, m->x, m->mean_f, m->rstd_f, m->w.ln_f, n, C, m->hat);
-    for (int l = m->L - 1; l >= 0; l--) {
-        const Block *w = &m->w.h[l], *g = &m->grad.h[l];
-        const Trace *t = &m->trace[l];
-
-        linear_backward(m->dwide, g->mlp_c_proj, m->dx, t->act, w->mlp_c_proj, n, 4 * C, C);
-        gelu_backward(m->dwide, t->fc, (size_t)n * 4 * C);
-        linear_backward(m->dn, g->mlp_c_fc, m->dwide, t->ln_2, w->mlp_c_fc, n, C, 4 * C);
-        layernorm_backward(m->dx, g->ln_2, m->dn, t->mid, t->mean_2, t->rstd_2, w->ln_2, n, C, m->hat);
-
-        linear_backward(m->dn, g->attn_c_proj, m->dx, t->y, w->attn_c_proj, n, C, C);
-        attention_backward(m->dqkv, m->dn, t->p, t->qkv, B, T, C, m->H, m->dp);
-        linear_backward(m->dn, g->attn_c_attn, m->dqkv, t->ln_1, w->attn_c_attn, n, C, 3 * C);
-        layernorm_backward(m->dx, g->ln_1, m->dn, t->x, t->mean_1, t->rstd_1, w->ln_1, n, C, m->hat);
-    }
-    memset(m->grad.wpe, 0, (size_t)m->T * C * sizeof(real));
-    for (int i = 0; i < n; i++) {
-        const real *d = m->dx + (size_t)i * C;
-        real *te = m->grad.wte + (size_t)tokens[i] * C, *pe = m->grad.wpe + (size_t)(i % T) * C;
-
-        for (int c = 0; c < C; c++) {
-            te[c] += d[c];
-            pe[c] += d[c];
-        }
-    }
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -1042,37 +408,176 @@ static void text_free(Text *t)
  * Trainer: the model, this rank's part of the optimizer, and the communication
  */
 
+/* A collective for each parameter, by the library or by MPI: the request of one of them is not null while it is under way. */
+typedef struct {
+    TAGC_Request *tagc; /* (params) */
+    MPI_Request *mpi;   /* (params) */
+    int params, under_way;
+    double since;   /* there has been something under way */
+    double seconds; /* with something under way, so far */
+    double exposed; /* of the computation's time, in starting, looking and waiting, so far */
+} Traffic;
+
 typedef struct {
     const Options *o;
     MPI_Comm comm;
     int rank, ranks;
     Model model;
-    int *counts, *displs;  /* (params, ranks): how each parameter is split */
-    size_t *mine;          /* (params): where this rank's part stands in the next three */
-    real *g, *m, *v;       /* reduced gradient and the two moments of AdamW */
-    TAGC_Tensor *tensor;   /* (params), or NULL with --collective mpi */
+    int *counts, *displs;   /* (params, ranks): how each parameter is split */
+    size_t *mine, own;      /* (params): where this rank's part stands in the next four; their length */
+    real *g, *w, *m, *v;    /* reduced gradient, exact weights, and the two moments of AdamW */
+    TAGC_Tensor *gradients; /* (params), or NULL with --collective mpi */
+    TAGC_Tensor *weights;   /* (params), or NULL with --gather mpi */
+    Traffic reduce, gather;
     int step;              /* steps done */
     uint64_t random;       /* state of the batches' generator */
     int *tokens, *targets; /* (B, T) of this rank */
-    double comm_seconds, gather_seconds, kept, dense_bytes;
+    double kept, dense_bytes;
     int counted; /* steps in these sums */
     double norm; /* of the last gradient, before clipping */
 } Trainer;
 
-static MPI_Info make_info(const Options *o)
-{
-    MPI_Info info = MPI_INFO_NULL;
+/* ---- traffic ---- */
 
-    if (o->settings > 0)
-        MPI_Info_create(&info);
+static void traffic_init(Traffic *f, int params)
+{
+    memset(f, 0, sizeof *f);
+    f->params = params;
+    f->tagc = allocate((size_t)params, sizeof *f->tagc);
+    f->mpi = allocate((size_t)params, sizeof *f->mpi);
+    for (int i = 0; i < params; i++) {
+        f->tagc[i] = TAGC_REQUEST_NULL;
+        f->mpi[i] = MPI_REQUEST_NULL;
+    }
+}
+
+static int is_under_way(const Traffic *f, int i)
+{
+    return f->tagc[i] != TAGC_REQUEST_NULL || f->mpi[i] != MPI_REQUEST_NULL;
+}
+
+/* Parameters from first to before last. wait: until all are there; else only until one is found that is not */
+static void arrive(Traffic *f, int first, int last, int wait)
+{
+    double start = MPI_Wtime();
+
+    if (f->under_way == 0)
+        return;
+    for (int i = first, there = 1; i < last && there; i++) {
+        if (!is_under_way(f, i))
+            continue;
+        if (wait) {
+            TAGC_Wait(&f->tagc[i]);
+            MPI_Wait(&f->mpi[i], MPI_STATUS_IGNORE);
+        } else {
+            TAGC_Test(&f->tagc[i], &there);
+            if (there)
+                MPI_Test(&f->mpi[i], &there, MPI_STATUS_IGNORE);
+        }
+        if (there && --f->under_way == 0)
+            f->seconds += MPI_Wtime() - f->since;
+    }
+    f->exposed += MPI_Wtime() - start;
+}
+
+static void traffic_free(Traffic *f)
+{
+    arrive(f, 0, f->params, 1);
+    free(f->tagc);
+    free(f->mpi);
+}
+
+/* A parameter's collective, which call starts, is under way; where nothing overlaps, until it is there */
+static void depart(Trainer *t, Traffic *f, int i, void (*call)(Trainer *t, int i))
+{
+    double start = MPI_Wtime();
+
+    if (f->under_way++ == 0)
+        f->since = start;
+    call(t, i);
+    f->exposed += MPI_Wtime() - start;
+    if (strcmp(t->o->overlap, "no") == 0)
+        arrive(f, i, i + 1, 1);
+}
+
+static void reduce(Trainer *t, int i)
+{
+    const real *from = t->model.grad.flat + t->model.param[i].offset;
+    const int *counts = t->counts + i * t->ranks;
+
+    if (t->gradients != NULL)
+        TAGC_Ireduce_scatter(from, t->g + t->mine[i], counts, MPI_REAL_C, TAGC_AVG, t->comm, t->gradients[i],
+                             &t->reduce.tagc[i]);
+    else
+        MPI_Ireduce_scatter(from, t->g + t->mine[i], counts, MPI_REAL_C, MPI_SUM, t->comm, &t->reduce.mpi[i]);
+}
+
+/* From the exact weights: where a gather rounds, every rank computes with the same rounded ones. */
+static void gather(Trainer *t, int i)
+{
+    const real *from = t->w + t->mine[i];
+    real *to = t->model.w.flat + t->model.param[i].offset;
+    const int *counts = t->counts + i * t->ranks, *displs = t->displs + i * t->ranks;
+
+    if (t->weights != NULL)
+        TAGC_Iallgatherv(from, counts[t->rank], MPI_REAL_C, to, counts, displs, MPI_REAL_C, t->comm, t->weights[i],
+                         &t->gather.tagc[i]);
+    else
+        MPI_Iallgatherv(from, counts[t->rank], MPI_REAL_C, to, counts, displs, MPI_REAL_C, t->comm, &t->gather.mpi[i]);
+}
+
+/* The model's hooks */
+static void wait_for_weights(void *who, int group)
+{
+    Trainer *t = who;
+
+    arrive(&t->gather, model_group(&t->model, group), model_group(&t->model, group + 1), 1);
+}
+
+static void send_gradients(void *who, int group)
+{
+    Trainer *t = who;
+
+    for (int i = model_group(&t->model, group); i < model_group(&t->model, group + 1); i++)
+        depart(t, &t->reduce, i, reduce);
+}
+
+/* Neither MPI nor the library goes on by itself, unless they have a thread for that. */
+static void move_on(void *who)
+{
+    Trainer *t = who;
+
+    arrive(&t->gather, 0, t->model.params, 0);
+    arrive(&t->reduce, 0, t->model.params, 0);
+}
+
+/* ---- making ---- */
+
+/* Of the settings on the command line, and of one more, if there is a value for it */
+static MPI_Info make_info(const Options *o, const char *key, const char *value)
+{
+    MPI_Info info;
+
+    MPI_Info_create(&info);
     for (int i = 0; i < o->settings; i++)
         MPI_Info_set(info, o->key[i], o->value[i]);
+    if (value != NULL)
+        MPI_Info_set(info, key, value);
     return info;
+}
+
+static TAGC_Tensor *make_tensors(const Model *model, MPI_Comm comm, MPI_Info info)
+{
+    TAGC_Tensor *tensor = allocate((size_t)model->params, sizeof *tensor);
+
+    for (int i = 0; i < model->params; i++)
+        TAGC_Tensor_create(comm, model->param[i].name, model->param[i].size, MPI_REAL_C, info, &tensor[i]);
+    MPI_Info_free(&info);
+    return tensor;
 }
 
 static void trainer_init(Trainer *t, const Options *o, int symbols, MPI_Comm comm)
 {
-    size_t own = 0;
     Model *model = &t->model;
 
     memset(t, 0, sizeof *t);
@@ -1085,6 +590,7 @@ static void trainer_init(Trainer *t, const Options *o, int symbols, MPI_Comm com
                t->ranks);
     set_threads(o->threads);
     model_init(model, o->depth, o->heads, o->width, symbols, o->context, o->batch / t->ranks);
+    model->hooks = (Hooks){t, wait_for_weights, send_gradients, move_on};
     first_weights(model, o->seed);
     t->random = o->seed ^ 0x5851F42D4C957F2Du;
     t->tokens = allocate((size_t)model->B * model->T, sizeof *t->tokens);
@@ -1102,38 +608,57 @@ static void trainer_init(Trainer *t, const Options *o, int symbols, MPI_Comm com
             displs[r] = at;
             at += counts[r];
         }
-        t->mine[i] = own;
-        own += (size_t)counts[t->rank];
+        t->mine[i] = t->own;
+        t->own += (size_t)counts[t->rank];
     }
-    t->g = allocate(own, sizeof *t->g);
-    t->m = allocate(own, sizeof *t->m);
-    t->v = allocate(own, sizeof *t->v);
+    t->g = allocate(t->own, sizeof *t->g);
+    t->w = allocate(t->own, sizeof *t->w);
+    t->m = allocate(t->own, sizeof *t->m);
+    t->v = allocate(t->own, sizeof *t->v);
 
-    if (strcmp(o->collective, "tagc") == 0) {
-        MPI_Info info = make_info(o);
+    traffic_init(&t->reduce, model->params);
+    traffic_init(&t->gather, model->params);
+    if (strcmp(o->collective, "tagc") == 0)
+        t->gradients = make_tensors(model, comm, make_info(o, NULL, NULL));
+    if (strcmp(o->gather, "mpi") != 0)
+        t->weights = make_tensors(model, comm, make_info(o, "tagc_gather", o->gather));
+}
 
-        t->tensor = allocate((size_t)model->params, sizeof *t->tensor);
-        for (int i = 0; i < model->params; i++)
-            TAGC_Tensor_create(comm, model->param[i].name, model->param[i].size, MPI_REAL_C, info, &t->tensor[i]);
-        if (info != MPI_INFO_NULL)
-            MPI_Info_free(&info);
-    }
+static void tensors_free(TAGC_Tensor *tensor, int params)
+{
+    for (int i = 0; tensor != NULL && i < params; i++)
+        TAGC_Tensor_free(&tensor[i]);
+    free(tensor);
 }
 
 static void trainer_free(Trainer *t)
 {
-    for (int i = 0; t->tensor != NULL && i < t->model.params; i++)
-        TAGC_Tensor_free(&t->tensor[i]);
-    free(t->tensor);
+    traffic_free(&t->reduce);
+    traffic_free(&t->gather);
+    tensors_free(t->gradients, t->model.params);
+    tensors_free(t->weights, t->model.params);
     free(t->counts);
     free(t->displs);
     free(t->mine);
     free(t->g);
+    free(t->w);
     free(t->m);
     free(t->v);
     free(t->tokens);
     free(t->targets);
     model_free(&t->model);
+}
+
+/* ---- a step ---- */
+
+/* Owners take their parts of what the model holds now, and all see what a gather makes of them. */
+static void share_weights(Trainer *t)
+{
+    for (int i = 0; i < t->model.params; i++) {
+        memcpy(t->w + t->mine[i], t->model.w.flat + t->model.param[i].offset + t->displs[i * t->ranks + t->rank],
+               (size_t)t->counts[i * t->ranks + t->rank] * sizeof(real));
+        depart(t, &t->gather, i, gather);
+    }
 }
 
 /* Up in a line, down in half a cosine, reaching the least rate at the last step */
@@ -1149,32 +674,19 @@ static double learning_rate(const Options *o, int step)
            0.5 * (o->lr - o->min_lr) * (1 + cos(3.14159265358979324 * (step - o->warmup) / (last - o->warmup)));
 }
 
-/* The mean gradient over all ranks, each owner's part of it */
-static void reduce_gradients(Trainer *t)
+/* Until each owner has the mean gradient of its part */
+static void finish_gradients(Trainer *t)
 {
-    double start = MPI_Wtime(), sent = 0;
+    double sent = 0;
 
-    for (int i = 0; i < t->model.params; i++) {
-        const Param *p = &t->model.param[i];
-        const real *from = t->model.grad.flat + p->offset;
-        const int *counts = t->counts + i * t->ranks;
-        real *to = t->g + t->mine[i];
-
-        if (t->tensor != NULL) {
-            TAGC_Reduce_scatter(from, to, counts, MPI_REAL_C, TAGC_AVG, t->comm, t->tensor[i]);
-        } else {
-            MPI_Reduce_scatter(from, to, counts, MPI_REAL_C, MPI_SUM, t->comm);
-            for (int j = 0; j < counts[t->rank]; j++)
-                to[j] /= (real)t->ranks;
-        }
-    }
-    t->comm_seconds += MPI_Wtime() - start;
-
+    arrive(&t->reduce, 0, t->model.params, 1);
+    for (size_t i = 0; t->gradients == NULL && i < t->own; i++)
+        t->g[i] /= (real)t->ranks;
     for (int i = 0; i < t->model.params; i++) {
         double density = 1;
 
-        if (t->tensor != NULL)
-            TAGC_Get_stat(t->tensor[i], TAGC_STAT_DENSITY, &density);
+        if (t->gradients != NULL)
+            TAGC_Get_stat(t->gradients[i], TAGC_STAT_DENSITY, &density);
         sent += density * t->model.param[i].size;
     }
     t->kept += sent / (double)t->model.size;
@@ -1204,21 +716,20 @@ static void adamw(real *restrict w, const real *restrict g, real *restrict m, re
     }
 }
 
-/* One step on tokens (B, T) of this rank; returns the mean loss of all ranks. */
+/* One step on tokens (B, T) of this rank; returns the mean loss of all ranks. The new weights are on their way. */
 static double train_step(Trainer *t, const int *tokens, const int *targets, double lr)
 {
     Model *model = &t->model;
     const Options *o = t->o;
-    double sums[2], start; /* of the losses, and of the squared gradient */
+    double sums[2]; /* of the losses, and of the squared gradient */
     real factor;
-    size_t own = t->mine[model->params - 1] + (size_t)t->counts[(model->params - 1) * t->ranks + t->rank];
 
     sums[0] = model_loss(model, tokens, targets, model->B, model->T);
     model_backward(model, tokens, model->B, model->T);
-    reduce_gradients(t);
+    finish_gradients(t);
 
     sums[1] = 0;
-    for (size_t i = 0; i < own; i++)
+    for (size_t i = 0; i < t->own; i++)
         sums[1] += (double)t->g[i] * (double)t->g[i];
     MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, t->comm);
     t->norm = sqrt(sums[1]);
@@ -1226,19 +737,12 @@ static double train_step(Trainer *t, const int *tokens, const int *targets, doub
 
     t->step++;
     for (int i = 0; i < model->params; i++) {
-        const Param *p = &model->param[i];
-        const int *counts = t->counts + i * t->ranks, *displs = t->displs + i * t->ranks;
         size_t at = t->mine[i];
 
-        adamw(model->w.flat + p->offset + displs[t->rank], t->g + at, t->m + at, t->v + at, counts[t->rank], factor, lr,
-              p->decays ? o->decay : 0, o->beta1, o->beta2, t->step);
+        adamw(t->w + at, t->g + at, t->m + at, t->v + at, t->counts[i * t->ranks + t->rank], factor, lr,
+              model->param[i].decays ? o->decay : 0, o->beta1, o->beta2, t->step);
+        depart(t, &t->gather, i, gather);
     }
-    start = MPI_Wtime();
-    for (int i = 0; i < model->params && t->ranks > 1; i++) {
-        MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, model->w.flat + model->param[i].offset,
-                       t->counts + i * t->ranks, t->displs + i * t->ranks, MPI_REAL_C, t->comm);
-    }
-    t->gather_seconds += MPI_Wtime() - start;
     return sums[0] / t->ranks;
 }
 
@@ -1320,8 +824,8 @@ static void sample(Trainer *t, const Text *text, int count, double temperature)
 
 /* --------------------------------------------------------------------------------------------------------------------
  * Checkpoint: DIR/step-N.model, a file of residuals beside it for each tensor, and DIR/latest, which names N and is
- * replaced last, so that a run killed at any time leaves a whole checkpoint. Moments are stored as whole vectors: a run may
- * go on with another number of ranks, and goes on with the same bits with the same number.
+ * replaced last, so that a run killed at any time leaves a whole checkpoint. Exact weights and moments are stored as whole
+ * vectors: a run may go on with another number of ranks, and goes on with the same bits with the same number.
  */
 
 enum { HEADER = 16, CHECKPOINT_VERSION = 1, PATH_ROOM = 512 };
@@ -1366,18 +870,19 @@ static int checkpoint_latest(const char *directory)
 }
 
 /* On rank 0: parameters and both moments into one file; 0 or an errno */
-static int write_model(const Trainer *t, const Text *text, const char *path, const real *first, const real *second)
+static int write_model(const Trainer *t, const Text *text, const char *path, const real *weights, const real *first,
+                       const real *second)
 {
     const Model *m = &t->model;
     const int64_t header[HEADER] = {
         checkpoint_magic,   CHECKPOINT_VERSION, (int64_t)sizeof(real), m->L, m->H, m->C, m->T, m->V, t->step,
-        (int64_t)t->random, t->ranks,           t->tensor != NULL};
+        (int64_t)t->random, t->ranks,           t->gradients != NULL};
     size_t symbols = (size_t)m->V;
     FILE *f = fopen(path, "wb");
     int good = f != NULL && fwrite(header, sizeof header, 1, f) == 1;
 
     good = good && fwrite(text->symbol, sizeof *text->symbol, symbols, f) == symbols;
-    good = good && fwrite(m->w.flat, sizeof(real), m->size, f) == m->size;
+    good = good && fwrite(weights, sizeof(real), m->size, f) == m->size;
     good = good && fwrite(first, sizeof(real), m->size, f) == m->size;
     good = good && fwrite(second, sizeof(real), m->size, f) == m->size;
     good = good && fflush(f) == 0 && fsync(fileno(f)) == 0;
@@ -1389,9 +894,11 @@ static void checkpoint_save(Trainer *t, const Text *text, const char *directory)
     const Model *m = &t->model;
     char path[PATH_ROOM], fresh[PATH_ROOM + 8], why[1024] = "";
     size_t whole = t->rank == 0 ? m->size : 0;
+    real *weights = allocate(whole, sizeof *weights);
     real *first = allocate(whole, sizeof *first), *second = allocate(whole, sizeof *second);
     int old = checkpoint_latest(directory), error = 0;
 
+    collect(t, t->w, weights);
     collect(t, t->m, first);
     collect(t, t->v, second);
     path_of(path, directory, t->step, "model");
@@ -1399,14 +906,14 @@ static void checkpoint_save(Trainer *t, const Text *text, const char *directory)
         if (mkdir(directory, 0777) != 0 && errno != EEXIST)
             error = errno;
         else
-            error = write_model(t, text, path, first, second);
+            error = write_model(t, text, path, weights, first, second);
         if (error != 0)
             snprintf(why, sizeof why, "%s: %s", path, strerror(error));
     }
     agree(why, t->comm);
-    for (int i = 0; t->tensor != NULL && i < m->params; i++) {
+    for (int i = 0; t->gradients != NULL && i < m->params; i++) {
         path_of(path, directory, t->step, m->param[i].name);
-        TAGC_Tensor_save(t->tensor[i], path);
+        TAGC_Tensor_save(t->gradients[i], path);
     }
     MPI_Barrier(t->comm);
     if (t->rank == 0) {
@@ -1427,6 +934,7 @@ static void checkpoint_save(Trainer *t, const Text *text, const char *directory)
             unlink(path);
         }
     }
+    free(weights);
     free(first);
     free(second);
 }
@@ -1505,9 +1013,9 @@ static void checkpoint_load(Trainer *t, const Text *text, const char *directory)
         MPI_Bcast(m->w.flat + m->param[i].offset, m->param[i].size, MPI_REAL_C, 0, t->comm);
     spread(t, first, t->m);
     spread(t, second, t->v);
-    for (int i = 0; t->tensor != NULL && header[11] && i < m->params; i++) {
+    for (int i = 0; t->gradients != NULL && header[11] && i < m->params; i++) {
         path_of(path, directory, t->step, m->param[i].name);
-        TAGC_Tensor_load(t->tensor[i], path);
+        TAGC_Tensor_load(t->gradients[i], path);
     }
     free(first);
     free(second);
@@ -1523,20 +1031,40 @@ typedef struct {
     double *losses; /* NULL, or room for one per step */
 } Result;
 
-static void print_summary(const Trainer *t, double val_loss, double seconds)
+/* Bytes that this rank has sent for these tensors, or what MPI sends at its best */
+static double bytes_sent(const Trainer *t, const TAGC_Tensor *tensor)
 {
-    double steps = t->counted > 0 ? t->counted : 1, bytes = t->dense_bytes;
-    double sums[3];
+    double bytes = 0;
 
-    if (t->tensor != NULL)
-        TAGC_Get_stat(TAGC_TENSOR_NULL, TAGC_STAT_BYTES_SENT, &bytes);
-    sums[0] = bytes, sums[1] = t->comm_seconds, sums[2] = t->kept;
-    MPI_Allreduce(MPI_IN_PLACE, sums, 3, MPI_DOUBLE, MPI_SUM, t->comm);
+    for (int i = 0; tensor != NULL && i < t->model.params; i++) {
+        double sent;
+
+        TAGC_Get_stat(tensor[i], TAGC_STAT_BYTES_SENT, &sent);
+        bytes += sent;
+    }
+    return tensor != NULL ? bytes : t->dense_bytes;
+}
+
+static void print_summary(Trainer *t, double val_loss, double seconds)
+{
+    double steps = t->counted > 0 ? t->counted : 1;
+    double sums[] = {bytes_sent(t, t->gradients) / steps,
+                     bytes_sent(t, t->weights) / steps,
+                     t->kept / steps,
+                     t->reduce.seconds,
+                     t->reduce.exposed,
+                     t->gather.seconds,
+                     t->gather.exposed};
+
+    MPI_Allreduce(MPI_IN_PLACE, sums, sizeof sums / sizeof *sums, MPI_DOUBLE, MPI_SUM, t->comm);
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        sums[i] /= t->ranks;
     if (t->rank == 0)
-        printf("summary: collective=%s ranks=%d steps=%d val_loss=%.4f bytes_per_step_rank=%.0f "
-               "comm_seconds=%.3f kept=%.4f gather_seconds=%.3f total_seconds=%.3f\n",
-               t->o->collective, t->ranks, t->step, val_loss, sums[0] / t->ranks / steps, sums[1] / t->ranks,
-               sums[2] / t->ranks / steps, t->gather_seconds, seconds);
+        printf("summary: collective=%s gather=%s overlap=%s ranks=%d steps=%d val_loss=%.4f "
+               "bytes_per_step_rank=%.0f gather_bytes_per_step_rank=%.0f kept=%.4f comm_seconds=%.3f comm_exposed=%.3f "
+               "gather_seconds=%.3f gather_exposed=%.3f total_seconds=%.3f\n",
+               t->o->collective, t->o->gather, t->o->overlap, t->ranks, t->step, val_loss, sums[0], sums[1], sums[2],
+               sums[3], sums[4], sums[5], sums[6], seconds);
 }
 
 static void train(const Options *o, MPI_Comm comm, Result *result)
@@ -1551,6 +1079,7 @@ static void train(const Options *o, MPI_Comm comm, Result *result)
     trainer_init(&t, o, text.symbols, comm);
     if (o->resume != NULL)
         checkpoint_load(&t, &text, o->resume);
+    share_weights(&t);
     if (t.rank == 0) {
         printf("%s: %zu symbols of %d kinds; %zu parameters; %d ranks with %d sequences of %d each; %s reduces\n",
                o->text, text.tokens, text.symbols, t.model.size, t.ranks, t.model.B, t.model.T, o->collective);
@@ -1619,8 +1148,9 @@ static void train(const Options *o, MPI_Comm comm, Result *result)
 int main(int argc, char **argv)
 {
     Options o;
+    int level;
 
-    MPI_Init(&argc, &argv);
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level); /* what --set progress=thread wants */
     o = parse_options(argc, argv);
     train(&o, MPI_COMM_WORLD, NULL);
     MPI_Finalize();

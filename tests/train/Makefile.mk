@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) the TAGC authors
 #
-# The trainer of examples/: one source, compiled for float and for double. Like any user's program it knows only what the
+# The trainer of examples/: the same sources, compiled for float and for double. Like any user's program it knows only what the
 # library exports. Comes after examples/Makefile.mk.
 
 train_tests = tests/train/test_train tests/train/test_train_double

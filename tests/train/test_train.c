@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the TAGC authors
  *
- * The trainer of examples/, included with its main switched off: is what it computes right? Prints TAP.
+ * The trainer of examples/ and its model, included with main switched off: is what they compute right? Prints TAP.
  *
  * Compiled twice, for double (-DTRAIN_DOUBLE, where gradients are held against finite differences) and for float. On
  * several ranks the runs are repeated on 1, 2, 4 ... of them. Files go to the directory TAGC_TEST_DIR, or /tmp. */
 #define TRAIN_NO_MAIN
+#include "examples/gpt_model.c"
 #include "examples/train_gpt.c"
 
 #include "reference.h"
@@ -85,13 +86,13 @@ static void formula_batch(int step, int first, int B, int T, int V, int *tokens,
     }
 }
 
-static Options reference_options(const char *collective)
+static Options reference_options(const char *collective, const char *gather)
 {
     Options o = default_options();
 
     o.depth = REF_LAYERS, o.heads = REF_HEADS, o.width = REF_WIDTH, o.context = REF_CONTEXT, o.batch = REF_BATCH;
     o.decay = REF_DECAY, o.clip = REF_CLIP;
-    o.collective = collective;
+    o.collective = collective, o.gather = gather;
     return o;
 }
 
@@ -259,22 +260,24 @@ static MPI_Comm first_ranks(int n)
     return comm;
 }
 
-static void test_steps(const char *collective, int ranks)
+static void test_steps(const char *collective, const char *gather, int ranks)
 {
     MPI_Comm comm = first_ranks(ranks);
     int good = 1;
 
     if (comm != MPI_COMM_NULL) {
-        Options o = reference_options(collective);
+        Options o = reference_options(collective, gather);
         Trainer t;
 
         trainer_init(&t, &o, REF_VOCABULARY, comm);
         formula_weights(&t.model);
+        share_weights(&t);
         for (int s = 0; s < REF_STEPS; s++) {
             formula_batch(s, t.rank * t.model.B, t.model.B, t.model.T, REF_VOCABULARY, t.tokens, t.targets);
             good &= near(train_step(&t, t.tokens, t.targets, REF_LR), ref_step[s][0], loose);
             good &= near(t.norm, ref_step[s][1], loose);
         }
+        arrive(&t.gather, 0, t.model.params, 1);
         for (int i = 0; i < t.model.params; i++) {
             const real *w = t.model.w.flat + t.model.param[i].offset;
 
@@ -283,8 +286,8 @@ static void test_steps(const char *collective, int ranks)
         trainer_free(&t);
         MPI_Comm_free(&comm);
     }
-    check(good, "%s, ranks: %d: ten steps of AdamW with clipping give PyTorch's losses, norms and weights", collective,
-          ranks);
+    check(good, "%s, %s, ranks: %d: ten steps of AdamW with clipping give PyTorch's losses, norms and weights",
+          collective, gather, ranks);
 }
 
 /* ---- Whole runs ------------------------------------------------------------------------------------------------------ */
@@ -364,6 +367,24 @@ static void test_runs(const char *collective, const char *first_option, const ch
     check(memcmp(first, third, sizeof first) == 0 && val == val_third,
           "%s: a run that was stopped and resumed gives the same bits", title);
     remove_checkpoint();
+}
+
+/* Nothing but time depends on whether communication overlaps with computation; without loss is without loss. */
+static void test_overlap(const char *collective, const char *gather, const char *option)
+{
+    double with[20], without[20] = {0}, mpi[20] = {0}, val, val_without, val_mpi;
+
+    val = RUN(with, "--collective", collective, "--gather", gather, "--steps=20", option);
+    val_without = RUN(without, "--collective", collective, "--gather", gather, "--steps=20", option, "--overlap=no");
+    check(memcmp(with, without, sizeof with) == 0 && val == val_without,
+          "%s, %s, %s: the same bits with and without overlap", collective, gather, option);
+    val_mpi = RUN(mpi, "--collective", collective, "--gather=mpi", "--steps=20", option);
+    if (one_of(gather, "mpi native lossless"))
+        check(memcmp(with, mpi, sizeof with) == 0 && val == val_mpi, "%s, %s, %s: the bits of MPI_Allgatherv",
+              collective, gather, option);
+    else
+        check(memcmp(with, mpi, sizeof with) != 0 && near(val, val_mpi, 0.05), "%s, %s, %s: near MPI_Allgatherv",
+              collective, gather, option);
 }
 
 /* A checkpoint of all ranks goes on with any other number of them. */
@@ -460,8 +481,9 @@ static void test_shape(void)
 int main(int argc, char **argv)
 {
     const char *where = getenv("TAGC_TEST_DIR");
+    int level;
 
-    MPI_Init(&argc, &argv);
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &world_size);
     set_threads(1);
@@ -479,8 +501,8 @@ int main(int argc, char **argv)
     test_shape();
     test_schedule();
     for (int ranks = 1; ranks <= world_size && REF_BATCH % ranks == 0; ranks *= 2) {
-        test_steps("mpi", ranks);
-        test_steps("tagc", ranks);
+        test_steps("mpi", "mpi", ranks);
+        test_steps("tagc", "lossless", ranks);
     }
     test_text();
     test_runs("mpi", "--seed=3", "--clip=0", 1);
@@ -489,6 +511,12 @@ int main(int argc, char **argv)
     test_runs("tagc", "--sparsity=0:0,3:0.8", "--algorithm=direct", 0.4);
     test_runs("tagc", "--sparsity=0.5", "--algorithm=pack", 0.55);
     test_runs("tagc", "--value=int4", "--algorithm=direct", 1);
+    test_runs("tagc", "--value=int4", "--gather=int8", 1);
+    test_overlap("mpi", "mpi", "--seed=5");
+    test_overlap("tagc", "lossless", "--layers=*mlp*:sparsity=0.8,algorithm=direct");
+    test_overlap("tagc", "native", "--set=progress=thread");
+    test_overlap("tagc", "bfloat16", "--value=int4");
+    test_overlap("mpi", "int8", "--seed=5");
     test_other_ranks();
 
     if (world_rank == 0) {
