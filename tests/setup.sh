@@ -16,6 +16,9 @@ provides() {
     libtool) have libtoolize ;;
     mpich) have mpiexec.mpich || have mpiexec.hydra ;;
     libmpich-dev) have mpicc.mpich ;;
+    openmpi-bin) have mpiexec.openmpi ;;
+    libopenmpi-dev) have mpicc.openmpi ;;
+    python3-venv) have python3 && python3 -c 'import venv, ensurepip' 2>/dev/null ;;
     libc6-dev) compiles '#include <stdio.h>' ;;
     libcmocka-dev) compiles '#include <stdarg.h>
 #include <stddef.h>

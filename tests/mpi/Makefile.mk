@@ -25,7 +25,7 @@ tests_mpi_libcommon_la_SOURCES = \
 check_PROGRAMS += $(mpi_tests)
 TESTS += tests/mpi/run-mpi-tests.tap
 tests/mpi/run-mpi-tests.log: $(mpi_tests)
-EXTRA_DIST += tests/mpi/run-mpi-tests.tap tests/mpi/testlist
+EXTRA_DIST += tests/mpi/run-mpi-tests.tap tests/mpi/testlist tests/mpi/other-mpis
 
 # make check-mpi [ONLY=PATTERN]: the MPI tests alone, as plain text
 .PHONY: check-mpi
