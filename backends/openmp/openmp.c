@@ -144,6 +144,7 @@ static int decode(struct tagci_order *order, struct tagci_decode *frames, size_t
         int t = omp_get_thread_num(), all = omp_get_num_threads();
 #else
         int t = 0, all = 1;
+        (void)threads;
 #endif
         tagcb_float_state state = tagcb_float_enter();
         for (size_t i = 0; i < n; i++) {
