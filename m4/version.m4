@@ -13,7 +13,7 @@ dnl API version: goes up when a program could be written that compiles with this
 m4_define([tagc_api_version], [1])
 
 dnl Wire version: goes up when the bytes of a message change. Ranks whose wire versions differ cannot talk.
-m4_define([tagc_wire_version], [1])
+m4_define([tagc_wire_version], [2])
 
 dnl Binary interface, in libtool's three numbers (current:revision:age). At a release, against the one before:
 dnl  - only the inside changed:                           c:r:a  becomes  c  : r+1 : a

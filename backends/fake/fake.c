@@ -407,6 +407,7 @@ static int do_decode(struct work *w)
         struct tagci_decode here = d[i];
         tagci_frame_move(&here.frame, reach(here.frame.at));
         here.sum = reach(here.sum);
+        here.seen = reach(here.seen);
         failed = tagcb_openmp.decode(NULL, &here, 1);
     }
     return failed;

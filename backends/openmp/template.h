@@ -12,6 +12,7 @@
 #include "backends/openmp/kernels.h"
 #include "core/bitmap.h"
 #include "core/half.h"
+#include "core/index_coded.h"
 #include "core/value.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -126,11 +127,12 @@ static void sparsify(struct tagci_chunk *c)
 
 static void encode(struct tagci_chunk *c)
 {
+    uint64_t local[TAGCI_CHUNK_MAX / 64], *bits = c->bitmap ? c->bitmap : local;
     if (c->type == TAGCI_F64)
-        encode_f64(c);
+        encode_f64(c, bits);
     else
-        encode_f32(c);
-    if (c->bitmap && (c->all || c->kept == c->n)) {
+        encode_f32(c, bits);
+    if (c->bitmap && c->all) {
         memset(c->bitmap, 0xff, c->n / 64 * 8);
         if (c->n % 64)
             c->bitmap[c->n / 64] = tagci_low_bits(c->n % 64);

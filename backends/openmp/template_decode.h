@@ -123,12 +123,64 @@ INLINE void NAME(decode_whole)(int set, const struct tagci_decode *d, WORK *sum,
     }
 }
 
+/* With a coded index: value by value. A bucket begins at `from`, and ends at `to` unless that is the end. */
+INLINE void NAME(decode_coded)(int set, const struct tagci_decode *d, WORK *sum, size_t from, size_t to)
+{
+    const struct tagci_frame *f = &d->frame;
+    const unsigned l = f->low_bits;
+    size_t first = from * 64 >> l;
+    if (set)
+        memset(sum + from * 64, 0, (smaller(d->n, to * 64) - from * 64) * sizeof(WORK));
+    if (f->kept == 0)
+        return;
+    size_t begin = tagci_coded_seek(f->index, first), rank = begin - first;
+    size_t end = to * 64 >= d->n ? f->kept + ((d->n - 1) >> l) : tagci_coded_seek(f->index, to * 64 >> l);
+    int straight = tagci_value_plain(f->type, f->value) == TAGCI_VALUE_NATIVE;
+    const LOOSE *values = (const LOOSE *)f->codes + rank;
+    struct NAME(supply) s;
+    NAME(supply_open)(&s, f, rank);
+    for (size_t w = begin / 64; w * 64 < end; w++) {
+        uint64_t bits = tagci_bitmap_word(f->index, w);
+        bits &= w * 64 < begin ? ~tagci_low_bits(begin - w * 64) : UINT64_MAX;
+        bits &= tagci_low_bits(end - w * 64);
+        size_t buckets = w * 64 - rank;
+        if (!straight)
+            values = NAME(supply_from)(&s, rank);
+        for (; bits; bits &= bits - 1, rank++, buckets--, values++) {
+            size_t i = (buckets + (size_t)__builtin_ctzll(bits)) << l;
+            if (l)
+                i |= tagci_coded_low(f->low, rank, l);
+            sum[i] = set ? *values : sum[i] + *values;
+            if (d->seen)
+                d->seen[i / 64] |= (uint64_t)1 << i % 64;
+        }
+    }
+}
+
+/* Positions of a frame join the union. */
+static void NAME(see)(const struct tagci_decode *d, size_t from, size_t to)
+{
+    const struct tagci_frame *f = &d->frame;
+    for (size_t w = from; w < to; w++) {
+        uint64_t bits = f->indexed == TAGCI_INDEX_BITMAP ? tagci_bitmap_word(f->index, w)
+                        : f->indexed                     ? 0
+                                                         : tagci_low_bits(d->n - w * 64);
+        d->seen[w] = d->first ? bits : d->seen[w] | bits;
+    }
+}
+
 static void NAME(decode)(const struct tagci_decode *d, size_t from, size_t to)
 {
     WORK *sum = d->sum;
     if (from >= to)
         return;
-    if (d->frame.indexed && d->first)
+    if (d->seen)
+        NAME(see)(d, from, to);
+    if (d->frame.indexed == TAGCI_INDEX_CODED && d->first)
+        NAME(decode_coded)(1, d, sum, from, to);
+    else if (d->frame.indexed == TAGCI_INDEX_CODED)
+        NAME(decode_coded)(0, d, sum, from, to);
+    else if (d->frame.indexed && d->first)
         NAME(decode_indexed)(1, d, sum, from, to);
     else if (d->frame.indexed)
         NAME(decode_indexed)(0, d, sum, from, to);

@@ -6,25 +6,38 @@
 #define PIECE_WORDS 32 /* what a pass hands to the quantizer at once: 2048 elements */
 #define PIECE (PIECE_WORDS * 64)
 
-/* Frame without an index: it wins where nearly everything is kept. */
-static int NAME(index_pays)(const struct tagci_chunk *c, enum tagci_value value, size_t kept)
+/* Form of the index, or 0: a frame without one wins where nearly everything is kept. */
+static int NAME(index_for)(const struct tagci_chunk *c, enum tagci_value value, size_t kept)
 {
-    return !c->all && kept < c->n &&
-           tagci_frame_bytes(c->type, value, c->n, 1, kept, 0) <= tagci_frame_bytes(c->type, value, c->n, 0, c->n, 0);
+    if (c->all || kept == c->n)
+        return 0;
+    int indexed = (int)tagci_index_form(c->index, c->n, kept);
+    size_t with = tagci_frame_bytes(c->type, value, c->n, indexed, kept, 0);
+    return with <= tagci_frame_bytes(c->type, value, c->n, 0, c->n, 0) ? indexed : 0;
 }
 
-/* Codes that stand behind the index move to where they stand without it, zeros between them. Forward: at no time is the
- * place to write ahead of what is still to be read, for fewer are missing than the index is long. */
-static void NAME(drop_index)(const struct tagci_chunk *c, size_t width)
+/* Writes the index of a frame that has been laid out. */
+static void NAME(put_index)(const struct tagci_chunk *c, const uint64_t *bits, const struct tagci_frame *f)
 {
-    uint64_t bits[TAGCI_CHUNK_MAX / 64];
+    unsigned char *at = c->frame + TAGCI_FRAME_HEADER;
+    if (f->indexed == TAGCI_INDEX_BITMAP) {
+        memcpy(at, bits, tagci_bitmap_words(c->n) * 8);
+    } else if (f->indexed) {
+        struct tagci_coded shape = tagci_coded_shape(c->n, f->kept);
+        tagci_coded_write(bits, c->n, &shape, at, at + shape.high_words * 8);
+    }
+}
+
+/* Codes that stand behind the bitmap move to where they stand without it, zeros between them. Forward: at no time is the
+ * place to write ahead of what is still to be read, for fewer are missing than the bitmap is long. */
+static void NAME(drop_index)(const struct tagci_chunk *c, const uint64_t *bits, size_t width)
+{
     size_t words = tagci_bitmap_words(c->n);
     unsigned char *to = c->frame + TAGCI_FRAME_HEADER, *from = to + words * 8;
     if (c->kept == c->n) {
         memmove(to, from, c->n * width);
         return;
     }
-    memcpy(bits, to, words * 8);
     for (size_t w = 0; w < words; w++) {
         size_t m = smaller(64, c->n - w * 64), used = (size_t)__builtin_popcountll(bits[w]);
         unsigned char packed[64 * 8], spread_out[64 * 8] = {0};
@@ -39,22 +52,22 @@ static void NAME(drop_index)(const struct tagci_chunk *c, size_t width)
 }
 
 /* Forms of one value to one code: one pass, straight into the frame. */
-static void NAME(encode_plain)(struct tagci_chunk *c, enum tagci_value value)
+static void NAME(encode_plain)(struct tagci_chunk *c, enum tagci_value value, uint64_t *bits)
 {
     enum tagci_value form = tagci_value_plain(c->type, value);
     struct pass p = pass_over(c, form);
     struct tagci_frame f;
     size_t words = tagci_bitmap_words(c->n), width = form == TAGCI_VALUE_NATIVE ? sizeof(WORK) : 2;
-    unsigned char *index = c->all ? NULL : c->frame + TAGCI_FRAME_HEADER;
-    unsigned char *out = c->frame + TAGCI_FRAME_HEADER + (c->all ? 0 : words * 8);
+    unsigned char *out = c->frame + TAGCI_FRAME_HEADER + (c->all ? 0 : words * 8); /* no index is longer */
 
-    c->kept = NAME(pass)(&p, 0, words, index, out);
-    int indexed = NAME(index_pays)(c, value, c->kept);
-    if (index && c->bitmap)
-        memcpy(c->bitmap, index, words * 8);
-    if (index && !indexed)
-        NAME(drop_index)(c, width);
+    c->kept = NAME(pass)(&p, 0, words, c->all ? NULL : (unsigned char *)bits, out);
+    int indexed = NAME(index_for)(c, value, c->kept);
+    if (indexed == TAGCI_INDEX_CODED)
+        memmove(c->frame + TAGCI_FRAME_HEADER + tagci_index_bytes(indexed, c->n, c->kept), out, c->kept * width);
+    else if (!c->all && !indexed)
+        NAME(drop_index)(c, bits, width);
     tagci_frame_lay(c->frame, c->type, value, c->n, indexed, indexed ? c->kept : c->n, 0, &f);
+    NAME(put_index)(c, bits, &f);
     c->frame_bytes = f.bytes;
 }
 
@@ -104,13 +117,13 @@ static int NAME(quantize_blocks)(struct NAME(blocks) * b, int last)
 
 /* Adds what stays of quantized values to the residuals, which hold zero at kept elements now. `bits`: the chunk's words,
  * of which those before `end` are there. */
-static void NAME(settle)(struct NAME(blocks) * b, const unsigned char *bits, size_t end)
+static void NAME(settle)(struct NAME(blocks) * b, const uint64_t *bits, size_t end)
 {
     WORK *rest = b->chunk->residual_out;
     size_t used = 0, n = b->chunk->n;
     if (b->indexed) {
         for (; b->settled < end; b->settled++) {
-            uint64_t word = tagci_bitmap_word(bits, b->settled);
+            uint64_t word = bits[b->settled];
             size_t count = (size_t)__builtin_popcountll(word), i = b->settled * 64;
             if (count > b->quantized - used)
                 break;
@@ -130,15 +143,14 @@ static void NAME(settle)(struct NAME(blocks) * b, const unsigned char *bits, siz
     b->quantized -= used;
 }
 
-/* One try, with or without an index; -1: too many escapes. */
-static int NAME(encode_blocks)(struct tagci_chunk *c, int indexed)
+/* One try, with or without an index; -1: too many escapes; 1: an index does not pay. */
+static int NAME(encode_blocks)(struct tagci_chunk *c, int indexed, uint64_t *bits)
 {
     struct NAME(blocks) b;
     struct pass p = pass_over(c, TAGCI_VALUE_NATIVE);
     struct tagci_frame f;
     size_t words = tagci_bitmap_words(c->n), most = tagci_value_blocks(c->n) * 2;
-    unsigned char *index = c->frame + TAGCI_FRAME_HEADER;
-    unsigned char *codes = index + (indexed ? words * 8 : 0) + ((most + 7) & ~(size_t)7);
+    unsigned char *codes = c->frame + TAGCI_FRAME_HEADER + (indexed ? words * 8 : 0) + ((most + 7) & ~(size_t)7);
 
     b.chunk = c;
     b.indexed = indexed;
@@ -148,31 +160,31 @@ static int NAME(encode_blocks)(struct tagci_chunk *c, int indexed)
     for (size_t w = 0; w < words; w += PIECE_WORDS) {
         size_t end = smaller(words, w + PIECE_WORDS), got;
         if (indexed || c->all) {
-            got = NAME(pass)(&p, w, end, indexed ? index + w * 8 : NULL, b.values + b.filled);
+            got = NAME(pass)(&p, w, end, indexed ? (unsigned char *)(bits + w) : NULL, b.values + b.filled);
             b.filled += got;
         } else {
-            uint64_t bits[PIECE_WORDS];
             WORK packed[PIECE + TAGCB_SLACK];
-            got = NAME(pass)(&p, w, end, (unsigned char *)bits, packed);
+            got = NAME(pass)(&p, w, end, (unsigned char *)(bits + w), packed);
             size_t m = smaller(c->n, end * 64) - w * 64;
-            NAME(unpack)(bits, m, got, packed, b.values + b.filled);
+            NAME(unpack)(bits + w, m, got, packed, b.values + b.filled);
             b.filled += m;
         }
         c->kept += got;
         if (NAME(quantize_blocks)(&b, end == words))
             return -1;
-        NAME(settle)(&b, index, end);
+        NAME(settle)(&b, bits, end);
     }
     if (b.escapes * TAGCI_ESCAPE_SHARE > c->kept)
         return -1;
-    if (indexed && !NAME(index_pays)(c, c->value, c->kept))
+    if (indexed && !(indexed = NAME(index_for)(c, c->value, c->kept)))
         return 1;
     /* The codes were put where they begin if all is kept; now it is known where they do begin. */
     size_t values = indexed ? c->kept : c->n;
-    unsigned char *scales = index + (indexed ? words * 8 : 0);
+    unsigned char *scales = c->frame + TAGCI_FRAME_HEADER + tagci_index_bytes(indexed, c->n, values);
     memmove(scales + ((b.scales * 2 + 7) & ~(size_t)7), codes, (size_t)(b.codes - codes));
     memcpy(scales, b.scale, b.scales * 2);
     tagci_frame_lay(c->frame, c->type, c->value, c->n, indexed, values, b.escapes, &f);
+    NAME(put_index)(c, bits, &f);
     if (b.escapes) {
         memcpy(c->frame + (f.escape_ranks - c->frame), b.escape_rank, b.escapes * 4);
         memcpy(c->frame + (f.escape_values - c->frame), b.escape_value, b.escapes * sizeof(WORK));
@@ -181,22 +193,16 @@ static int NAME(encode_blocks)(struct tagci_chunk *c, int indexed)
     return 0;
 }
 
-static void NAME(encode)(struct tagci_chunk *c)
+/* bits: room for a bitmap, which is what is kept then, unless all is. */
+static void NAME(encode)(struct tagci_chunk *c, uint64_t *bits)
 {
     if (!tagci_value_blocked(c->value)) {
-        NAME(encode_plain)(c, c->value);
+        NAME(encode_plain)(c, c->value, bits);
         return;
     }
-    int left = 1;
-    if (!c->all) {
-        left = NAME(encode_blocks)(c, 1);
-        if (left == 1 && c->bitmap)
-            memcpy(c->bitmap, c->frame + TAGCI_FRAME_HEADER, tagci_bitmap_words(c->n) * 8);
-    }
+    int left = c->all ? 1 : NAME(encode_blocks)(c, 1, bits);
     if (left == 1)
-        left = NAME(encode_blocks)(c, 0);
-    else if (left == 0 && c->bitmap)
-        memcpy(c->bitmap, c->frame + TAGCI_FRAME_HEADER, tagci_bitmap_words(c->n) * 8);
+        left = NAME(encode_blocks)(c, 0, bits);
     if (left < 0)
-        NAME(encode_plain)(c, TAGCI_VALUE_NATIVE);
+        NAME(encode_plain)(c, TAGCI_VALUE_NATIVE, bits);
 }

@@ -78,6 +78,7 @@ struct tagci_chunk {
     size_t kept;
     /* filled by encode */
     enum tagci_value value; /* in: form of the values */
+    enum tagci_index index; /* in: form of the index */
     int seal;               /* in: compute the CRC */
     unsigned char *frame;   /* in: room for tagci_frame_bound(type, value, n) bytes, aligned to 8 */
     size_t frame_bytes;
@@ -87,8 +88,9 @@ struct tagci_chunk {
 struct tagci_decode {
     struct tagci_frame frame;
     size_t n;
-    void *sum; /* n values of the work type */
-    int first; /* sum is written (zeros where nothing was kept), not added to */
+    void *sum;      /* n values of the work type */
+    uint64_t *seen; /* (n+63)/64 words: positions of the frame join it; or NULL */
+    int first;      /* sum and seen are written (zeros where nothing was kept), not added to */
 };
 
 struct tagci_backend {
@@ -149,7 +151,8 @@ struct tagci_backend {
      * pass. n chunks at once. */
     int (*sparsify)(struct tagci_order *order, struct tagci_chunk *chunks, size_t n);
     /* sparsify, then the frame. Rounding forms: residual_out at a kept element = v - what the frame gives back. With an
-     * index unless `all`, or every element is kept, or leaving the index out makes the frame smaller. */
+     * index (tagci_index_form says which) unless `all`, or every element is kept, or leaving the index out makes the
+     * frame smaller. */
     int (*encode)(struct tagci_order *order, struct tagci_chunk *chunks, size_t n);
     /* Adds frames to sums, in the order given. Different entries may share a sum (the same elements of it), or have sums
      * that do not overlap. Frames have been read and checked (on the host; the pointers of `frame` then lead to the copy
@@ -176,7 +179,7 @@ struct tagci_backend {
 
 /* What a loadable module exports, under the name `tagcb_module`. A module holds what it needs of src/core itself and calls
  * nothing in the library. The number counts up with every change of the structs and enums of this file. */
-#define TAGCI_BACKEND_ABI 1
+#define TAGCI_BACKEND_ABI 2
 struct tagci_module {
     int abi; /* first, whatever changes */
     const struct tagci_backend *backend;

@@ -169,9 +169,10 @@ static int decode(struct tagci_order *order, struct tagci_decode *frames, size_t
     for (size_t i = 0; i < n && !failed; i++) {
         struct copies c;
         struct tagci_decode host = frames[i];
-        begin(&c, order, 2);
+        begin(&c, order, 3);
         const void *frame = in(&c, host.frame.at, host.frame.bytes);
         host.sum = host_copy(&c, host.first ? NULL : host.sum, host.sum, host.n * tagci_work_size(host.frame.type));
+        host.seen = host_copy(&c, host.first ? NULL : host.seen, host.seen, tagci_bitmap_words(host.n) * 8);
         if (!ready(&c)) {
             tagci_frame_move(&host.frame, frame);
             c.failed = tagcb_openmp.decode(NULL, &host, 1);

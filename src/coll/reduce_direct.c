@@ -2,8 +2,8 @@
  * Copyright (c) the TAGC authors
  *
  * direct: every rank sends every owner its own positions and values, chunk by chunk; the owner adds in rank order.
- * Bytes per element: f * (p b + 1/8). One message a chunk and pair of ranks, no exchange of sizes: a receive is posted
- * with room for the largest frame.
+ * Bytes per element: f * (p b + 1/8), or less with a coded index. One message a chunk and pair of ranks, no exchange of
+ * sizes: a receive is posted with room for the largest frame.
  *
  * Order of sending: first chunk of every owner, then the second ...; owners in rotation from the next rank on. An owner
  * decodes chunk by chunk, in each rank by rank. It keeps receives for the chunk being decoded posted for every rank, so the
@@ -13,6 +13,7 @@
 #include "coll/cuts.h"
 #include "coll/op.h"
 #include "coll/reduce_result.h"
+#include "core/bitmap.h"
 #include "util/error.h"
 
 enum { window = 2 /* receives posted for each rank */, slots = 8 /* frames being sent */ };
@@ -172,6 +173,7 @@ static void describe(struct tagci_op *op, int slot, int owner, size_t c, unsigne
     at->values = (char *)d->values + (size_t)slot * chunk * tagci_work_size(op->type);
     at->bitmap = d->bitmap + (size_t)slot * ((chunk + 63) / 64);
     at->value = op->settings->value;
+    at->index = (enum tagci_index)op->settings->index;
     at->seal = op->settings->checksum;
     at->frame = frame;
 }
@@ -225,29 +227,10 @@ static int send_some(struct tagci_op *op, int *did)
     return MPI_SUCCESS;
 }
 
-/* Positions of a frame join the union of the chunk. */
-static void see(struct direct *d, const struct tagci_frame *f, size_t n, int first)
-{
-    size_t words = (n + 63) / 64;
-    if (first)
-        memset(d->seen, 0, words * 8);
-    for (size_t w = 0; w < words; w++) {
-        uint64_t bits = ~(uint64_t)0;
-        if (f->indexed)
-            memcpy(&bits, f->index + 8 * w, 8);
-        d->seen[w] |= bits;
-    }
-}
-
 static int chunk_decoded(struct tagci_op *op, size_t n, void *sum, size_t at)
 {
     struct direct *d = op->state;
-    size_t words = (n + 63) / 64, union_count = 0;
-    if (n % 64)
-        d->seen[words - 1] &= ((uint64_t)1 << n % 64) - 1;
-    for (size_t w = 0; w < words; w++)
-        union_count += (size_t)__builtin_popcountll(d->seen[w]);
-    d->in_union += (double)union_count;
+    d->in_union += (double)tagci_bitmap_count(d->seen, tagci_bitmap_words(n));
     /* In place, input may still stand where the result goes: that waits for the end. */
     if (!op->in_place && (op->average || d->sum))
         return tagci_op_ran(op, op->backend->finish(op->order, op->type, sum, n, op->average ? op->geometry.ranks : 1,
@@ -286,14 +269,13 @@ static int decode_next(struct tagci_op *op, int *did)
     double then = MPI_Wtime();
     size_t width = tagci_work_size(op->type);
     char *sum = d->sum ? d->sum : result_at(op);
-    struct tagci_decode take = {.n = n, .sum = sum + at * width, .first = r == 0};
+    struct tagci_decode take = {.n = n, .sum = sum + at * width, .seen = d->seen, .first = r == 0};
     const char *why;
     if (tagci_frame_read(frame, bytes, op->type, n, op->settings->checksum, &take.frame, &why)) {
         if (!d->broken)
             d->broken = tagci_error(TAGC_ERR_WIRE, "%s: tensor \"%s\": frame %zu of rank %d: %s", op->args.call,
                                     tagci_op_tensor_name(op), d->decoding, r, why);
     } else if (!d->broken) {
-        see(d, &take.frame, n, r == 0);
         d->broken = tagci_op_ran(op, op->backend->decode(op->order, &take, 1));
     }
     int code = r == me ? MPI_SUCCESS : post_receive(op, r);

@@ -82,6 +82,7 @@ enum tagci_progress tagci_result_encode(struct tagci_op *op)
                                     .bitmap = r->bitmap,
                                     .values = r->values,
                                     .value = TAGCI_VALUE_NATIVE,
+                                    .index = (enum tagci_index)op->settings->index,
                                     .seal = op->settings->checksum,
                                     .frame = r->own + r->own_bytes};
         int code = tagci_op_ran(op, op->backend->encode(op->order, &chunk, 1));

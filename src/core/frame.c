@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/bitmap.h"
+#include "core/index_coded.h"
 #include "core/value.h"
 
 #if defined __BYTE_ORDER__ && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -20,18 +21,26 @@ static size_t pad8(size_t bytes)
 
 /* Bytes of a frame's parts, padding included. */
 struct parts {
-    size_t index, scales, codes, escape_ranks, escape_values;
+    size_t index, low, scales, codes, escape_ranks, escape_values;
+    unsigned low_bits;
 };
 
 static size_t measure(enum tagci_type type, enum tagci_value value, size_t n, int indexed, size_t kept, size_t escapes,
                       struct parts *p)
 {
-    p->index = indexed ? tagci_bitmap_words(n) * 8 : 0;
+    struct tagci_coded c = {0, 0, 0, 0};
+    if (indexed == TAGCI_INDEX_CODED)
+        c = tagci_coded_shape(n, kept);
+    else if (indexed)
+        c.high_words = tagci_bitmap_words(n);
+    p->index = c.high_words * 8;
+    p->low = c.low_words * 8;
+    p->low_bits = c.low_bits;
     p->scales = tagci_value_blocked(value) ? pad8(tagci_value_blocks(kept) * 2) : 0;
     p->codes = pad8(tagci_value_bytes(type, value, kept));
     p->escape_ranks = pad8(escapes * 4);
     p->escape_values = pad8(escapes * tagci_work_size(type));
-    return TAGCI_FRAME_HEADER + p->index + p->scales + p->codes + p->escape_ranks + p->escape_values;
+    return TAGCI_FRAME_HEADER + p->index + p->low + p->scales + p->codes + p->escape_ranks + p->escape_values;
 }
 
 /* Sets the places of the parts; the frame's header fields are there. */
@@ -41,6 +50,9 @@ static void place(unsigned char *at, const struct parts *p, struct tagci_frame *
     at += TAGCI_FRAME_HEADER;
     f->index = p->index ? at : NULL;
     at += p->index;
+    f->low = p->low ? at : NULL;
+    f->low_bits = p->low_bits;
+    at += p->low;
     f->scales = p->scales ? at : NULL;
     at += p->scales;
     f->codes = p->codes ? at : NULL;
@@ -88,7 +100,7 @@ void tagci_frame_lay(unsigned char *at, enum tagci_type type, enum tagci_value v
     f->kept = (uint32_t)kept;
     f->escapes = (uint32_t)escapes;
     at[0] = TAGCI_WIRE_VERSION;
-    at[1] = indexed != 0;
+    at[1] = (unsigned char)indexed;
     at[2] = (unsigned char)value;
     at[3] = (unsigned char)type;
     put32(at + 4, f->kept);
@@ -96,7 +108,7 @@ void tagci_frame_lay(unsigned char *at, enum tagci_type type, enum tagci_value v
     put32(at + 12, 0);
 
     place(at, &p, f);
-    unsigned char *scales = at + TAGCI_FRAME_HEADER + p.index, *codes = scales + p.scales;
+    unsigned char *scales = at + TAGCI_FRAME_HEADER + p.index + p.low, *codes = scales + p.scales;
     unsigned char *ranks = codes + p.codes, *values = ranks + p.escape_ranks;
     if (p.scales) {
         size_t used = tagci_value_blocks(kept) * 2;
@@ -111,9 +123,10 @@ void tagci_frame_lay(unsigned char *at, enum tagci_type type, enum tagci_value v
 
 size_t tagci_frame_length(const unsigned char *at, size_t room, enum tagci_type type, size_t n)
 {
-    if (room < TAGCI_FRAME_HEADER || at[2] >= TAGCI_VALUES || get32(at + 4) > n || get32(at + 8) > n)
+    if (room < TAGCI_FRAME_HEADER || at[1] > TAGCI_INDEX_CODED || at[2] >= TAGCI_VALUES || get32(at + 4) > n ||
+        get32(at + 8) > n)
         return 0;
-    size_t bytes = tagci_frame_bytes(type, at[2], n, at[1] & 1, get32(at + 4), get32(at + 8));
+    size_t bytes = tagci_frame_bytes(type, at[2], n, at[1], get32(at + 4), get32(at + 8));
     return bytes <= room ? bytes : 0;
 }
 
@@ -129,8 +142,30 @@ static int check_escapes(const struct tagci_frame *f)
     return 0;
 }
 
+/* Every arrangement of the right number of ones in the high part gives buckets that exist; of the positions, only those
+ * in the last bucket can be past the end. */
+static int check_coded(const struct tagci_frame *f, size_t n)
+{
+    struct tagci_coded c = tagci_coded_shape(n, f->kept);
+    size_t last = (n - 1) >> c.low_bits, inside = n - (last << c.low_bits);
+    if (c.high_bits % 64 && tagci_bitmap_word(f->index, c.high_words - 1) & ~tagci_low_bits(c.high_bits % 64))
+        return -1;
+    if (tagci_bitmap_count(f->index, c.high_words) != f->kept)
+        return -1;
+    for (size_t i = f->kept; i-- > 0 && f->low;) {
+        size_t bit = last + i;
+        if (!(tagci_bitmap_word(f->index, bit / 64) >> bit % 64 & 1))
+            break;
+        if (tagci_coded_low(f->low, i, c.low_bits) >= inside)
+            return -1;
+    }
+    return 0;
+}
+
 static int check_index(const struct tagci_frame *f, size_t n)
 {
+    if (f->indexed == TAGCI_INDEX_CODED)
+        return check_coded(f, n);
     size_t words = tagci_bitmap_words(n);
     if (n % 64 && tagci_bitmap_word(f->index, words - 1) & ~tagci_low_bits(n % 64))
         return -1;
@@ -154,8 +189,8 @@ int tagci_frame_read(const unsigned char *at, size_t bytes, enum tagci_type type
         return *reason = "shorter than a header", -1;
     if (at[0] != TAGCI_WIRE_VERSION)
         return *reason = "another wire version", -1;
-    if (at[1] > 1)
-        return *reason = "unknown flags", -1;
+    if (at[1] > TAGCI_INDEX_CODED)
+        return *reason = "unknown form of index", -1;
     if (at[2] >= TAGCI_VALUES)
         return *reason = "unknown form of values", -1;
     if (at[3] != (unsigned char)type)
@@ -167,6 +202,8 @@ int tagci_frame_read(const unsigned char *at, size_t bytes, enum tagci_type type
     f->escapes = get32(at + 8);
     if (f->kept > n || (!f->indexed && f->kept != n))
         return *reason = "wrong number of values", -1;
+    if (f->indexed == TAGCI_INDEX_CODED && tagci_index_form(TAGCI_INDEX_CODED, n, f->kept) != TAGCI_INDEX_CODED)
+        return *reason = "a coded index longer than a bitmap", -1;
     if (f->escapes > (tagci_value_blocked(f->value) ? f->kept : 0))
         return *reason = "wrong number of escapes", -1;
     f->bytes = measure(type, f->value, n, f->indexed, f->kept, f->escapes, &p);
@@ -184,7 +221,7 @@ int tagci_frame_read(const unsigned char *at, size_t bytes, enum tagci_type type
 
 void tagci_frame_move(struct tagci_frame *f, const unsigned char *to)
 {
-    const unsigned char **part[] = {&f->index, &f->scales, &f->codes, &f->escape_ranks, &f->escape_values};
+    const unsigned char **part[] = {&f->index, &f->low, &f->scales, &f->codes, &f->escape_ranks, &f->escape_values};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         if (*part[i])
             *part[i] = to + (*part[i] - f->at);

@@ -52,4 +52,7 @@ enum tagci_value {
 };
 #define TAGCI_VALUE_BLOCK 128
 
+/* How the positions of kept values travel (setting `index`). A frame says 0, for no index, or one of the other two. */
+enum tagci_index { TAGCI_INDEX_AUTO, TAGCI_INDEX_BITMAP, TAGCI_INDEX_CODED };
+
 #endif

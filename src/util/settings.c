@@ -46,8 +46,9 @@ static const struct tagci_setting_entry table[TAGCI_SETTINGS] = {
         "rounding takes away goes into the residual. With algorithm auto or direct, not with sketch or pack.",
         TAGCI_KIND_WORD, OFFSET(value), 1, values, 0},
     [TAGCI_SET_INDEX] = {"index", "auto, bitmap or coded",
-        "How positions travel. coded is not in this version.",
-        TAGCI_KIND_WORD, OFFSET(index), 1, indices, 1u << TAGCI_INDEX_CODED},
+        "How positions travel with algorithm direct: a bit for each element, or coded in about 2 + log2(1/share kept) "
+        "bits for each kept value, where that is shorter. auto: coded where at most about one element in six is kept.",
+        TAGCI_KIND_WORD, OFFSET(index), 1, indices, 0},
     [TAGCI_SET_COMPRESS_RATIO] = {"compress_ratio", "auto or a number > 1",
         "Size of a sketch: elements / cells. auto: from the union of positions, so that it decodes.",
         TAGCI_KIND_RATIO, OFFSET(compress_ratio), 1, NULL, 0},

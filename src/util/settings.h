@@ -18,7 +18,6 @@ enum tagci_algorithm_id { /* values of the setting `algorithm`; those of TAGC_AL
                           TAGCI_ALGORITHM_HIERARCHICAL
 };
 enum { TAGCI_GRANULARITY_OWNER = 0, TAGCI_GRANULARITY_TENSOR = -1 }; /* or > 0: elements */
-enum { TAGCI_INDEX_AUTO, TAGCI_INDEX_BITMAP, TAGCI_INDEX_CODED };
 enum { TAGCI_GATHER_LOSSLESS, TAGCI_GATHER_NATIVE, TAGCI_GATHER_BFLOAT16, TAGCI_GATHER_INT8 };
 enum { TAGCI_PROGRESS_POLL, TAGCI_PROGRESS_THREAD };
 enum { TAGCI_VERIFY_OFF, TAGCI_VERIFY_REPORT, TAGCI_VERIFY_ERROR };
@@ -65,9 +64,9 @@ struct tagci_settings {
     int algorithm; /* enum tagci_algorithm_id */
     struct tagci_schedule sparsity;
     int64_t granularity;
-    double threshold; /* 0: unset */
-    int value;        /* enum tagci_value of core/type.h */
-    int index;
+    double threshold;      /* 0: unset */
+    int value;             /* enum tagci_value of core/type.h */
+    int index;             /* enum tagci_index, likewise */
     double compress_ratio; /* 0: auto */
     int error_feedback;
     int gather;

@@ -34,10 +34,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned char *frame = malloc(bytes + skew);
     memcpy(frame + skew, data + PREFIX, bytes);
     if (tagci_frame_read(frame + skew, bytes, type, n, data[3] >> 4 & 1, &d.frame, &reason) == 0) {
-        d.sum = malloc(n * work);
-        memset(d.sum, 0, n * work);
+        d.sum = calloc(n, work);
+        d.seen = calloc(tagci_bitmap_words(n), 8);
         tagcb_openmp.decode(NULL, &d, 1);
         free(d.sum);
+        free(d.seen);
     }
     free(frame);
     return 0;
@@ -71,7 +72,7 @@ static size_t make(uint64_t *seed, uint8_t *out)
         else
             ((uint16_t *)in)[i] = type == TAGCI_F16 ? tagci_f64_to_f16(x) : tagci_f64_to_bf16(x);
     }
-    double least = (double)(draw(seed) % 9) * 1.1;
+    double least = draw(seed) % 3 ? (double)(draw(seed) % 9) * 1.1 : 8 - ldexp(1, -(int)(draw(seed) % 6));
     struct tagci_run run = {n, {type == TAGCI_F64 ? tagci_f64_bits(least) : tagci_f32_bits((float)least), 0}};
     struct tagci_chunk c = {.type = type,
                             .n = n,
@@ -80,6 +81,7 @@ static size_t make(uint64_t *seed, uint8_t *out)
                             .nruns = 1,
                             .all = draw(seed) % 8 == 0,
                             .value = (enum tagci_value)(draw(seed) % TAGCI_VALUES),
+                            .index = (enum tagci_index)(draw(seed) % 3),
                             .seal = draw(seed) % 2,
                             .frame = out + PREFIX};
     tagcb_openmp.encode(NULL, &c, 1);

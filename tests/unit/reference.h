@@ -300,6 +300,31 @@ static inline size_t reference_index_bytes(size_t n)
     return (n + 63) / 64 * 8;
 }
 
+/* Bits of the high and of the low part of a coded index with 2^l elements to a bucket. */
+static inline size_t reference_coded_bytes(size_t n, size_t kept, int l)
+{
+    size_t high = kept ? kept + (n - 1) / ((size_t)1 << l) : 0, low = kept * (size_t)l;
+    return (high + 63) / 64 * 8 + (low + 63) / 64 * 8;
+}
+
+static inline int reference_coded_low(size_t n, size_t kept)
+{
+    int best = 0;
+    for (int l = 1; l <= 10; l++)
+        if (reference_coded_bytes(n, kept, l) < reference_coded_bytes(n, kept, best))
+            best = l;
+    return best;
+}
+
+/* 1: bitmap, 2: coded. */
+static inline int reference_index_form(enum tagci_index wanted, size_t n, size_t kept)
+{
+    size_t coded = reference_coded_bytes(n, kept, reference_coded_low(n, kept)), bitmap = reference_index_bytes(n);
+    if (wanted == TAGCI_INDEX_CODED)
+        return coded < bitmap ? 2 : 1;
+    return wanted == TAGCI_INDEX_AUTO && 4 * coded <= 3 * bitmap ? 2 : 1;
+}
+
 /* Bytes of values and their scales. */
 static inline size_t reference_value_bytes(enum tagci_type type, enum tagci_value form, size_t kept)
 {
@@ -318,6 +343,26 @@ static inline size_t reference_value_bytes(enum tagci_type type, enum tagci_valu
     }
 }
 
+/* The index of the elements that are kept. */
+static inline void reference_push_index(struct bytes *out, int form, const unsigned char *kept, size_t n, size_t count)
+{
+    int l = reference_coded_low(n, count);
+    size_t low = form == 2 ? (count * (size_t)l + 63) / 64 * 8 : 0;
+    size_t high = form == 2 ? reference_coded_bytes(n, count, l) - low : reference_index_bytes(n);
+    unsigned char *at = out->at + out->n;
+    memset(at, 0, high + low);
+    for (size_t p = 0, i = 0; p < n; p++) {
+        if (!kept[p])
+            continue;
+        size_t bit = form == 2 ? p / ((size_t)1 << l) + i : p;
+        at[bit / 8] |= (unsigned char)(1 << bit % 8);
+        for (size_t b = 0; form == 2 && b < (size_t)l; b++)
+            at[high + (i * (size_t)l + b) / 8] |= (unsigned char)((p >> b & 1) << (i * (size_t)l + b) % 8);
+        i++;
+    }
+    out->n += high + low;
+}
+
 /* Writes the frame that a chunk must give to `to` (room: 16 bytes an element and 64 more) and what its residuals must be
  * to rest. Returns its bytes. */
 static inline size_t reference_encode(const struct tagci_chunk *c, unsigned char *to, void *rest, size_t *kept_count)
@@ -333,9 +378,12 @@ static inline size_t reference_encode(const struct tagci_chunk *c, unsigned char
         escapes += kept[i] && !isfinite(v[i]);
     if (blocked && escapes * 64 > count)
         blocked = 0, form = TAGCI_VALUE_NATIVE;
-    int indexed = !c->all && count < c->n &&
-                  reference_index_bytes(c->n) + reference_value_bytes(c->type, form, count) <=
-                      reference_value_bytes(c->type, form, c->n);
+    int index = reference_index_form(c->index, c->n, count);
+    size_t index_bytes =
+        index == 2 ? reference_coded_bytes(c->n, count, reference_coded_low(c->n, count)) : reference_index_bytes(c->n);
+    int indexed =
+        !c->all && count < c->n &&
+        index_bytes + reference_value_bytes(c->type, form, count) <= reference_value_bytes(c->type, form, c->n);
     size_t m = 0, *from = malloc((c->n + 1) * sizeof *from);
     double *values = calloc(c->n + 1, sizeof *values);
     for (size_t i = 0; i < c->n; i++)
@@ -344,16 +392,12 @@ static inline size_t reference_encode(const struct tagci_chunk *c, unsigned char
             values[m++] = kept[i] ? v[i] : 0;
         }
 
-    unsigned char head[4] = {1, (unsigned char)indexed, (unsigned char)form, (unsigned char)c->type};
+    unsigned char head[4] = {2, (unsigned char)(indexed ? index : 0), (unsigned char)form, (unsigned char)c->type};
     uint32_t numbers[3] = {(uint32_t)m, blocked ? (uint32_t)escapes : 0, 0};
     push(&out, head, 4);
     push(&out, numbers, 12);
-    for (size_t w = 0; indexed && w < (c->n + 63) / 64; w++) {
-        uint64_t word = 0;
-        for (size_t i = w * 64; i < c->n && i < w * 64 + 64; i++)
-            word |= (uint64_t)kept[i] << (i - w * 64);
-        push(&out, &word, 8);
-    }
+    if (indexed)
+        reference_push_index(&out, index, kept, c->n, count);
     if (blocked) {
         unsigned char *codes = calloc(m + 8, 1);
         size_t bytes = 0;

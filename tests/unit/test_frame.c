@@ -3,6 +3,7 @@
  *
  * Frames: sizes, layout, and what is refused. That what is not refused does no harm is for tests/fuzz/fuzz_frame.c. */
 #include "core/bitmap.h"
+#include "core/index_coded.h"
 #include "reference.h"
 
 static const size_t sizes[] = {0, 1, 5, 63, 64, 65, 127, 128, 129, 1023, 1024, 1025, 65535, 65536};
@@ -20,6 +21,11 @@ static void test_sizes(void **state)
                     assert_int_equal(tagci_frame_bytes(type, value, n, 1, kept, 0),
                                      16 + reference_index_bytes(n) + values);
                     assert_true(tagci_frame_bytes(type, value, n, 1, kept, 0) <= tagci_frame_bound(type, value, n));
+                    if (tagci_index_form(TAGCI_INDEX_CODED, n, kept) == TAGCI_INDEX_CODED) {
+                        assert_int_equal(tagci_frame_bytes(type, value, n, 2, kept, 0),
+                                         16 + reference_coded_bytes(n, kept, reference_coded_low(n, kept)) + values);
+                        assert_true(tagci_frame_bytes(type, value, n, 2, kept, 0) <= tagci_frame_bound(type, value, n));
+                    }
                     if (kept == n)
                         assert_int_equal(tagci_frame_bytes(type, value, n, 0, kept, 0), 16 + values);
                     if (value >= TAGCI_VALUE_INT8) {
@@ -36,10 +42,14 @@ static void test_sizes(void **state)
                      16 + ((size_t)1 << 37) + ((size_t)1 << 43));
 }
 
-/* A frame with n elements of which every third is kept, and escapes at ranks 1 and 3 where the form has them. */
+/* A frame with n elements of which every third, or with a coded index every seventh, is kept, and escapes at ranks 1 and 3
+ * where the form has them. */
 static unsigned char *make(enum tagci_type type, enum tagci_value value, size_t n, int indexed, size_t *bytes)
 {
-    size_t kept = indexed ? (n + 2) / 3 : n, escapes = value >= TAGCI_VALUE_INT8 && kept > 3 ? 2 : 0;
+    size_t step = indexed == 2 ? 7
+                  : indexed    ? 3
+                               : 1,
+           kept = (n + step - 1) / step, escapes = value >= TAGCI_VALUE_INT8 && kept > 3 ? 2 : 0;
     struct tagci_frame f;
     *bytes = tagci_frame_bytes(type, value, n, indexed, kept, escapes);
     unsigned char *at = guarded(*bytes);
@@ -51,10 +61,14 @@ static unsigned char *make(enum tagci_type type, enum tagci_value value, size_t 
     assert_int_equal(f.scales != NULL, value >= TAGCI_VALUE_INT8 && kept > 0);
     assert_int_equal(f.codes != NULL, kept > 0);
     assert_int_equal(f.escape_values != NULL, escapes > 0);
+    assert_int_equal(f.low != NULL, indexed == 2 && n > 0);
     if (f.index) {
-        memset(at + (f.index - at), 0, reference_index_bytes(n));
-        for (size_t i = 0; i < n; i += 3)
-            at[(f.index - at) + (ptrdiff_t)(i / 8)] |= (unsigned char)(1 << i % 8);
+        struct bytes index = {at + TAGCI_FRAME_HEADER, 0};
+        unsigned char *here = calloc(n, 1);
+        for (size_t i = 0; i < n; i += step)
+            here[i] = 1;
+        reference_push_index(&index, indexed, here, n, kept);
+        free(here);
     }
     const uint32_t ranks[2] = {1, 3};
     if (escapes)
@@ -68,8 +82,10 @@ static void test_lay_and_read(void **state)
     for (int type = 0; type < TAGCI_TYPES; type++)
         for (int value = 0; value < TAGCI_VALUES; value++)
             for (size_t i = 0; i < SIZES; i++)
-                for (int indexed = 0; indexed < 2; indexed++) {
+                for (int indexed = 0; indexed < 3; indexed++) {
                     size_t n = sizes[i], bytes;
+                    if (indexed == 2 && tagci_index_form(TAGCI_INDEX_CODED, n, (n + 6) / 7) != TAGCI_INDEX_CODED)
+                        continue;
                     unsigned char *at = make(type, value, n, indexed, &bytes);
                     struct tagci_frame f;
                     const char *reason = NULL;
@@ -104,27 +120,105 @@ static void test_padding(void **state)
     assert_int_equal(at[f.bytes], 0xff);
 }
 
-/* Changes one byte of a good frame and expects it refused, for this reason. */
-static void refuse(size_t where, unsigned char what, const char *why)
+/* Changes one byte of a good frame of n elements and expects it refused, for this reason. */
+static void refuse_of(size_t n, int indexed, size_t where, unsigned char what, const char *why)
 {
     size_t bytes;
-    unsigned char *at = make(TAGCI_F32, TAGCI_VALUE_INT8, 100, 1, &bytes);
+    unsigned char *at = make(TAGCI_F32, TAGCI_VALUE_INT8, n, indexed, &bytes);
     struct tagci_frame f;
     const char *reason = NULL;
     assert_int_not_equal(at[where], what);
     at[where] = what;
-    assert_int_equal(tagci_frame_read(at, bytes, TAGCI_F32, 100, 0, &f, &reason), -1);
+    assert_int_equal(tagci_frame_read(at, bytes, TAGCI_F32, n, 0, &f, &reason), -1);
     assert_non_null(strstr(reason, why));
     unguard(at, bytes);
+}
+
+static void refuse(size_t where, unsigned char what, const char *why)
+{
+    refuse_of(100, 1, where, what, why);
+}
+
+/* 1023 elements, of which 147 are kept: 403 bits of high part (56 bytes), 294 of low part (40 bytes); or, with 2 bits cut
+ * off, what the closed form says. */
+static void test_refused_coded(void **state)
+{
+    (void)state;
+    size_t n = 1023, kept = 147, high = 16;
+    struct tagci_coded c = tagci_coded_shape(n, kept);
+    assert_int_equal(c.low_bits, reference_coded_low(n, kept));
+    assert_int_equal(c.high_bits, kept + (1022 >> c.low_bits));
+    assert_true(c.low_bits >= 1 && c.high_bits % 64 != 0);
+    size_t low = high + c.high_words * 8;
+    refuse_of(n, 2, 1, 3, "form of index");
+    refuse_of(n, 2, 1, 1, "length");
+    refuse_of(n, 2, 1, 0, "number of values");
+    refuse_of(n, 2, 5, 1, "coded index"); /* 403 values: a bitmap would be shorter */
+    refuse_of(n, 2, high, 0, "index");    /* fewer ones */
+    refuse_of(n, 2, low - 1, 0x80, "index");
+    /* the last bucket has 1023 % 2^l elements: a lower part that is all ones is past the end */
+    size_t bytes, last = (kept - 1) * c.low_bits;
+    unsigned char *at = make(TAGCI_F32, TAGCI_VALUE_NATIVE, n, 2, &bytes);
+    struct tagci_frame f;
+    const char *reason = NULL;
+    assert_int_equal(tagci_frame_read(at, bytes, TAGCI_F32, n, 0, &f, &reason), 0);
+    for (size_t b = last; b < last + c.low_bits; b++)
+        at[low + b / 8] |= (unsigned char)(1 << b % 8);
+    assert_int_equal(tagci_frame_read(at, bytes, TAGCI_F32, n, 0, &f, &reason), -1);
+    unguard(at, bytes);
+}
+
+/* Every set of positions of a few elements, and random ones of more, come back from their code. */
+static void test_coded_positions(void **state)
+{
+    (void)state;
+    uint64_t seed = 5;
+    for (size_t n = 1; n <= 3000; n = n < 12 ? n + 1 : n * 3 + 1)
+        for (size_t set = 0; set < (n <= 12 ? (size_t)1 << n : 400); set++) {
+            uint64_t bitmap[64] = {0};
+            size_t kept = 0;
+            for (size_t i = 0; i < n; i++)
+                if (n <= 12 ? set >> i & 1 : draw(&seed) % (set + 1) == 0) {
+                    bitmap[i / 64] |= (uint64_t)1 << i % 64;
+                    kept++;
+                }
+            struct tagci_coded c = tagci_coded_shape(n, kept);
+            size_t high = c.high_words * 8, low = c.low_words * 8;
+            unsigned char *code = guarded(high + low + 8), *want = calloc(high + low + 8, 1), *here = calloc(n, 1);
+            struct bytes out = {want, 0};
+            for (size_t i = 0; i < n; i++)
+                here[i] = bitmap[i / 64] >> i % 64 & 1;
+            reference_push_index(&out, 2, here, n, kept);
+            assert_int_equal(out.n, high + low);
+            tagci_coded_write(bitmap, n, &c, code, code + high);
+            assert_memory_equal(code, want, high + low);
+            size_t bucket = 0, i = 0;
+            for (size_t bit = 0; bit < c.high_bits; bit++) {
+                if (bit == 0 || !(code[(bit - 1) / 8] >> (bit - 1) % 8 & 1))
+                    assert_int_equal(tagci_coded_seek(code, bucket), bit);
+                if (!(code[bit / 8] >> bit % 8 & 1)) {
+                    bucket++;
+                    continue;
+                }
+                size_t position = (bucket << c.low_bits) + tagci_coded_low(code + high, i++, c.low_bits);
+                assert_true(position < n && (bitmap[position / 64] >> position % 64 & 1));
+                bitmap[position / 64] &= ~((uint64_t)1 << position % 64);
+            }
+            assert_int_equal(i, kept);
+            unguard(code, high + low + 8);
+            free(want);
+            free(here);
+        }
 }
 
 static void test_refused(void **state)
 {
     (void)state;
     size_t escapes = 16 + 16 + 8 + 40; /* header, index, scales, codes of 34 */
-    refuse(0, 2, "version");
+    refuse(0, 1, "version");
     refuse(1, 0, "number of values");
-    refuse(1, 3, "flags");
+    refuse(1, 3, "form of index");
+    refuse(1, 2, "coded index");
     refuse(2, TAGCI_VALUES, "form");
     refuse(2, TAGCI_VALUE_FLOAT16, "escapes");
     refuse(2, TAGCI_VALUE_INT4, "length");
@@ -165,6 +259,8 @@ int main(void)
         cmocka_unit_test(test_lay_and_read),
         cmocka_unit_test(test_padding),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_refused_coded),
+        cmocka_unit_test(test_coded_positions),
         cmocka_unit_test(test_every_damaged_bit_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

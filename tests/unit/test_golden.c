@@ -31,7 +31,7 @@ static uint32_t checksum(enum tagci_type type, enum tagci_value value, enum patt
     for (size_t i = 0, at = 0; i < CHUNKS; at += lengths[i++]) {
         struct tagci_cut cut;
         size_t n = lengths[i], above, tied;
-        tagcb_openmp_select(type, in + at * size, residual + at * work, n, n / 5, &cut, &above, &tied);
+        tagcb_openmp_select(type, in + at * size, residual + at * work, n, i ? n / 5 : n / 20, &cut, &above, &tied);
         if (i == 1) /* nearly everything */
             cut = TAGCI_CUT_NONZERO;
         runs[i][0] = (struct tagci_run){n / 3, cut};
@@ -46,6 +46,7 @@ static uint32_t checksum(enum tagci_type type, enum tagci_value value, enum patt
                                          .nruns = 2,
                                          .all = i == 3,
                                          .value = value,
+                                         .index = i == 2 ? TAGCI_INDEX_CODED : TAGCI_INDEX_AUTO,
                                          .seal = i % 2,
                                          .frame = malloc(tagci_frame_bound(type, value, n))};
     }

@@ -128,7 +128,7 @@ static void check_chunk(struct set *s)
         assert_int_equal(c->bitmap[c->n / 64] >> c->n % 64, 0);
 
     /* what comes out again, and what was kept back, is what went in */
-    struct tagci_decode d = {.n = c->n, .sum = guarded(s->work_bytes), .first = 1};
+    struct tagci_decode d = {.n = c->n, .sum = guarded(s->work_bytes), .seen = guarded(s->bitmap_bytes), .first = 1};
     const char *reason;
     unsigned char *frame = guarded(bytes); /* decoding may read nothing past its end */
     memcpy(frame, c->frame, bytes);
@@ -144,9 +144,19 @@ static void check_chunk(struct set *s)
         else
             assert_true(isfinite(sent) && left == work_round(c->type, v[i] - sent));
     }
+    if (d.frame.indexed)
+        assert_memory_equal(d.seen, c->bitmap, s->bitmap_bytes);
+    for (size_t i = 0; !d.frame.indexed && i < c->n; i++)
+        assert_true(d.seen[i / 64] >> i % 64 & 1);
+    if (c->n % 64)
+        assert_int_equal(d.seen[c->n / 64] >> c->n % 64, 0);
     /* once more, added */
     d.first = 0;
+    for (size_t i = 0; d.frame.indexed && i < s->bitmap_bytes / 8; i++)
+        d.seen[i] = ~c->bitmap[i];
     tagcb_openmp.decode(NULL, &d, 1);
+    for (size_t i = 0; i < s->bitmap_bytes / 8; i++)
+        assert_true(!d.frame.indexed || d.seen[i] == UINT64_MAX);
     memcpy(rest, d.sum, s->work_bytes);
     d.first = 1;
     tagcb_openmp.decode(NULL, &d, 1);
@@ -156,6 +166,7 @@ static void check_chunk(struct set *s)
     }
     unguard(frame, bytes);
     unguard(d.sum, s->work_bytes);
+    unguard(d.seen, s->bitmap_bytes);
 
     /* sparsify: the kept values as they are, nothing of them left */
     memset(c->residual_out, 0x5a, s->work_bytes);
@@ -198,6 +209,7 @@ static void test_every_form(void **state)
                         check_select(&s.chunk, k);
                         tagcb_openmp_select(type, s.chunk.in, s.chunk.residual, n, k, &s.runs[0].cut, &above, &tied);
                         s.chunk.all = pick % 11 == 0;
+                        s.chunk.index = (enum tagci_index)(pick / 6 % 3);
                         check_chunk(&s);
                         assert_int_equal(s.chunk.kept, s.chunk.all ? n : above);
                         tear_down(&s);
@@ -319,7 +331,9 @@ static void test_threads(void **state)
             want[i] = calloc(lengths[i] + 1, sizeof **want);
             for (int r = 0; r < RANKS; r++) {
                 set_up(&s[r][i], type, forms[r], lengths[i], r == 2 ? ODDITIES : BELL, (uint64_t)(r * 100 + i), 1);
-                s[r][i].runs[0].cut.key = type == TAGCI_F64 ? tagci_f64_bits(0.01) : tagci_f32_bits(0.01f);
+                double cut = i % 2 ? 0.01 : 0.015;
+                s[r][i].runs[0].cut.key = type == TAGCI_F64 ? tagci_f64_bits(cut) : tagci_f32_bits((float)cut);
+                s[r][i].chunk.index = (enum tagci_index)r;
             }
         }
         for (int variant = 0; variant < variant_count(); variant++)

@@ -313,8 +313,7 @@ static void given_combinations_expect_refusal(void **state)
         pairs[1] = "native";
         assert_int_equal(with("field", pairs), TAGCI_SETTING_OK);
     }
-    static const char *const missing[][2] = {
-        {"tagc_algorithm", "hierarchical"}, {"tagc_index", "coded"}, {"tagc_tuning", "costs.txt"}};
+    static const char *const missing[][2] = {{"tagc_algorithm", "hierarchical"}, {"tagc_tuning", "costs.txt"}};
     for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++) {
         assert_int_equal(with_one(missing[i][0], missing[i][1]), TAGCI_SETTING_UNSUPPORTED);
         assert_non_null(strstr(why, missing[i][0] + 5));

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * Coded index: kept positions in about 2 + log2(n / kept) bits each (Elias-Fano), said once, in plain C that every
+ * instruction-set variant of the kernels compiles for itself. Its size is a closed function of (n, kept).
+ *
+ * The i-th kept position p of n elements is cut at bit l:
+ *   high  bit (p >> l) + i is set, for every i: kept + ((n - 1) >> l) bits, least bit of a 64-bit word first. A zero ends
+ *         each bucket of 2^l elements but the last, so that the ones between two zeros are the kept positions of a bucket
+ *   low   the lower l bits of every position, one behind the other, least bit first
+ * Both in whole 64-bit little-endian words, zero where nothing stands. l, 0 to TAGCI_CODED_LOW_MOST, is the least one of
+ * those that take the fewest words. Nothing kept: no words at all. */
+#ifndef TAGCI_CORE_INDEX_CODED_H
+#define TAGCI_CORE_INDEX_CODED_H
+
+#include "core/bitmap.h"
+#include "core/type.h"
+
+/* A bucket is at most 16 words of a bitmap: work on a chunk is shared in such pieces. */
+#define TAGCI_CODED_LOW_MOST 10
+
+struct tagci_coded {
+    unsigned low_bits;
+    size_t high_bits, high_words, low_words;
+};
+
+static inline struct tagci_coded tagci_coded_shape(size_t n, size_t kept)
+{
+    struct tagci_coded best = {0, 0, 0, 0};
+    for (unsigned l = 0; kept > 0 && l <= TAGCI_CODED_LOW_MOST; l++) {
+        size_t high = kept + ((n - 1) >> l);
+        struct tagci_coded c = {l, high, tagci_bitmap_words(high), tagci_bitmap_words(kept * l)};
+        if (l == 0 || c.high_words + c.low_words < best.high_words + best.low_words)
+            best = c;
+    }
+    return best;
+}
+
+/* Form of the index of a frame in which `kept` of n elements stand. coded: where it is shorter than the bitmap. auto:
+ * where it is at most three quarters of it (up to one element in six); beyond, it saves little of a frame and costs
+ * time. */
+static inline enum tagci_index tagci_index_form(enum tagci_index wanted, size_t n, size_t kept)
+{
+    struct tagci_coded c = tagci_coded_shape(n, kept);
+    size_t coded = c.high_words + c.low_words, bitmap = tagci_bitmap_words(n);
+    int codes = wanted == TAGCI_INDEX_CODED ? coded < bitmap : wanted == TAGCI_INDEX_AUTO ? coded * 4 <= bitmap * 3 : 0;
+    return codes ? TAGCI_INDEX_CODED : TAGCI_INDEX_BITMAP;
+}
+
+/* Bytes of an index; indexed: 0 (none), TAGCI_INDEX_BITMAP or TAGCI_INDEX_CODED. */
+static inline size_t tagci_index_bytes(int indexed, size_t n, size_t kept)
+{
+    struct tagci_coded c = tagci_coded_shape(n, kept);
+    return 8 * (indexed == TAGCI_INDEX_CODED ? c.high_words + c.low_words : indexed ? tagci_bitmap_words(n) : 0);
+}
+
+/* Lower bits of the i-th position. What is read ends at most 3 bytes past the bits. */
+static inline uint32_t tagci_coded_low(const unsigned char *low, size_t i, unsigned low_bits)
+{
+    uint32_t u;
+    size_t bit = i * low_bits;
+    memcpy(&u, low + bit / 8, 4);
+    return u >> bit % 8 & ((1u << low_bits) - 1);
+}
+
+/* Bit of the high part at which a bucket begins. Those before it are `bucket` zeros, and ones. */
+static inline size_t tagci_coded_seek(const unsigned char *high, size_t bucket)
+{
+    if (bucket == 0)
+        return 0;
+    for (size_t w = 0;; w++) {
+        uint64_t zeros = ~tagci_bitmap_word(high, w);
+        size_t count = (size_t)__builtin_popcountll(zeros);
+        if (count < bucket) {
+            bucket -= count;
+            continue;
+        }
+        while (--bucket)
+            zeros &= zeros - 1;
+        return w * 64 + (size_t)__builtin_ctzll(zeros) + 1;
+    }
+}
+
+/* Codes the `kept` set bits of a bitmap of n bits; high and low: room for the words of their shape. */
+static inline void tagci_coded_write(const uint64_t *bitmap, size_t n, const struct tagci_coded *c, unsigned char *high,
+                                     unsigned char *low)
+{
+    unsigned l = c->low_bits, filled = 0;
+    uint64_t mask = ((uint64_t)1 << l) - 1, high_word = 0, low_word = 0;
+    size_t at = 0, i = 0; /* word of the high part that high_word is */
+    for (size_t p = 0; p < n; p += 64)
+        for (uint64_t bits = bitmap[p / 64]; bits; bits &= bits - 1, i++) {
+            size_t position = p + (size_t)__builtin_ctzll(bits), bit = (position >> l) + i;
+            for (; at < bit / 64; at++, high_word = 0)
+                tagci_bitmap_put(high, at, high_word);
+            high_word |= (uint64_t)1 << bit % 64;
+            uint64_t rest = position & mask;
+            low_word |= rest << filled;
+            filled += l;
+            if (filled >= 64) {
+                memcpy(low, &low_word, 8);
+                low += 8;
+                filled -= 64;
+                low_word = filled ? rest >> (l - filled) : 0;
+            }
+        }
+    for (; at < c->high_words; at++, high_word = 0)
+        tagci_bitmap_put(high, at, high_word);
+    if (filled)
+        memcpy(low, &low_word, 8);
+}
+
+#endif
