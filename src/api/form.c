@@ -2,6 +2,8 @@
  * Copyright (c) the TAGC authors */
 #include "config.h"
 
+#include <stdint.h>
+
 #include "api/form.h"
 #include "api/request.h"
 #include "coll/engine.h"
@@ -22,6 +24,14 @@ int tagci_form_buffers(const struct tagci_args *a)
         return MPI_SUCCESS;
     return tagci_error(MPI_ERR_BUFFER, "%s: tensor \"%s\": %s " TAGCI_STRIDED_TEXT, a->call, tagci_form_name(a),
                        a->sendbuf == TAGCI_STRIDED ? "sendbuf" : "recvbuf");
+}
+
+int tagci_form_length(const struct tagci_args *a, size_t n)
+{
+    if (n <= PTRDIFF_MAX)
+        return MPI_SUCCESS;
+    return tagci_error(MPI_ERR_COUNT, "%s: tensor \"%s\": the counts of all ranks add up to more than 2^63", a->call,
+                       tagci_form_name(a));
 }
 
 int tagci_form_check_tensor(const struct tagci_args *a, const struct tagci_comm *c, const struct tagci_tensor *t,
@@ -112,7 +122,7 @@ static int run(const struct tagci_args *a, enum tagci_form form, struct tagci_co
     return MPI_SUCCESS;
 }
 
-/* A call without a tensor that goes to MPI as it stands, errors too: nothing is between the user and MPI but this. */
+/* A call without a tensor that goes to MPI as it stands: nothing is between the user and MPI but this. */
 static int pass_on(const struct tagci_args *a, const struct tagci_face *face, const struct tagci_comm *c)
 {
     double then = MPI_Wtime();
@@ -144,12 +154,7 @@ static int prepare(const struct tagci_args *a, const struct tagci_face *face, st
     *t = NULL;
     if (a->tensor == TAGC_TENSOR_NULL) {
         int code = tagci_comm_get(a->call, a->comm, c);
-        if (code || (code = tagci_form_buffers(a)))
-            return code;
-        if (face->check_first || !face->goes_to_mpi(a, *c))
-            return face->check(a, *c, NULL);
-        size_t n; /* MPI finds the rest, but MPICH 4.0 does not survive a negative count */
-        return face->count_elements(a, *c, &n);
+        return code ? code : face->check(a, *c, NULL);
     }
     *t = tagci_tensor_of(a->tensor);
     if (!*t) {

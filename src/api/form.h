@@ -12,11 +12,10 @@ enum tagci_form { TAGCI_BLOCKING, TAGCI_NONBLOCKING, TAGCI_PERSISTENT };
 
 /* What a family of collectives brings. */
 struct tagci_face {
-    /* This rank's arguments: MPI_SUCCESS or an error code, not raised. */
+    /* This rank's arguments: MPI_SUCCESS or an error code, not raised. What an MPI does not find may be a crash. */
     int (*check)(const struct tagci_args *a, const struct tagci_comm *c, const struct tagci_tensor *t);
     /* A call without a tensor is MPI's own, from first to last? The same on all ranks. */
     int (*goes_to_mpi)(const struct tagci_args *a, const struct tagci_comm *c);
-    int check_first; /* before such a call too: MPI does not find everything */
     int (*call_mpi)(const struct tagci_args *a);
     int (*count_elements)(const struct tagci_args *a, const struct tagci_comm *c, size_t *n); /* of the whole vector */
 };
@@ -25,6 +24,8 @@ struct tagci_face {
 const char *tagci_form_name(const struct tagci_args *a);
 /* Buffers that Fortran found to be no buffers. */
 int tagci_form_buffers(const struct tagci_args *a);
+/* No vector of all ranks' counts is longer than memory can be. */
+int tagci_form_length(const struct tagci_args *a, size_t n);
 /* The tensor is of this communicator, type and length, and idle. */
 int tagci_form_check_tensor(const struct tagci_args *a, const struct tagci_comm *c, const struct tagci_tensor *t,
                             size_t n);

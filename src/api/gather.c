@@ -9,6 +9,7 @@
 #include "coll/select.h"
 #include "tagc.h"
 #include "util/error.h"
+#include "util/mem.h"
 
 static MPI_Count received_from(const struct tagci_args *a, int rank)
 {
@@ -27,9 +28,9 @@ static int count_elements(const struct tagci_args *a, const struct tagci_comm *c
         if (count < 0)
             return tagci_error(MPI_ERR_COUNT, "%s: tensor \"%s\": recvcount of rank %d is %lld", a->call,
                                tagci_form_name(a), r, (long long)count);
-        *n += (size_t)count;
+        *n = tagci_add(*n, (size_t)count);
     }
-    return MPI_SUCCESS;
+    return tagci_form_length(a, *n);
 }
 
 /* What a rank sends is the part that stands in its own recvbuf: then MPI wants it said in place. */
@@ -44,6 +45,7 @@ static int sends_from_recvbuf(const struct tagci_args *a, const struct tagci_com
 static int check(const struct tagci_args *a, const struct tagci_comm *c, const struct tagci_tensor *t)
 {
     size_t n;
+    enum tagci_type type;
     const char *name = t ? t->name : "";
     int code = tagci_form_buffers(a), in_place = a->sendbuf == MPI_IN_PLACE;
     if (code || (code = count_elements(a, c, &n)))
@@ -65,15 +67,15 @@ static int check(const struct tagci_args *a, const struct tagci_comm *c, const s
             return tagci_error(MPI_ERR_COUNT,
                                "%s: tensor \"%s\": rank %d sends %lld bytes, but %lld are to be received", a->call,
                                name, c->rank, (long long)(sent * a->sendcount), (long long)(received * own));
-        if (a->sendcount && !a->sendbuf)
+        if (a->sendcount && !a->sendbuf && tagci_type_of(a->sendtype, &type))
             return tagci_error(MPI_ERR_BUFFER, "%s: tensor \"%s\": sendbuf is NULL, but sendcount is %lld", a->call,
                                name, (long long)a->sendcount);
-        if (own && sends_from_recvbuf(a, c))
+        if (own && a->recvbuf && sends_from_recvbuf(a, c))
             return tagci_error(MPI_ERR_BUFFER,
                                "%s: tensor \"%s\": sendbuf is this rank's part of recvbuf; use MPI_IN_PLACE", a->call,
                                name);
     }
-    if (n && !a->recvbuf)
+    if (n && !a->recvbuf && tagci_type_of(a->datatype, &type)) /* one of the user's may hold addresses: MPI_BOTTOM */
         return tagci_error(MPI_ERR_BUFFER, "%s: tensor \"%s\": recvbuf is NULL, but %zu elements are to be received",
                            a->call, name, n);
     return MPI_SUCCESS;
@@ -118,7 +120,7 @@ static int goes_to_mpi(const struct tagci_args *a, const struct tagci_comm *c)
     return !tagci_gather_pays(c, (double)n * size);
 }
 
-static const struct tagci_face face = {check, goes_to_mpi, 1, call_mpi, count_elements};
+static const struct tagci_face face = {check, goes_to_mpi, call_mpi, count_elements};
 
 static int call(const struct tagci_args *a, enum tagci_form form, TAGC_Request *request)
 {

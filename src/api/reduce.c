@@ -8,6 +8,7 @@
 #include "coll/op.h"
 #include "tagc.h"
 #include "util/error.h"
+#include "util/mem.h"
 
 /* Elements that the call takes from every rank: 0, or an error code. */
 static int count_elements(const struct tagci_args *a, const struct tagci_comm *c, size_t *n)
@@ -21,16 +22,16 @@ static int count_elements(const struct tagci_args *a, const struct tagci_comm *c
             if (count < 0)
                 return tagci_error(MPI_ERR_COUNT, "%s: tensor \"%s\": recvcounts[%d] is %lld", a->call,
                                    tagci_form_name(a), r, (long long)count);
-            *n += (size_t)count;
+            *n = tagci_add(*n, (size_t)count);
         }
-        return MPI_SUCCESS;
+        return tagci_form_length(a, *n);
     }
     const char *name = a->collective == TAGCI_ALLREDUCE ? "count" : "recvcount";
     if (a->count < 0)
         return tagci_error(MPI_ERR_COUNT, "%s: tensor \"%s\": %s is %lld", a->call, tagci_form_name(a), name,
                            (long long)a->count);
-    *n = (size_t)a->count * (a->collective == TAGCI_ALLREDUCE ? 1 : (size_t)c->size);
-    return MPI_SUCCESS;
+    *n = tagci_mul((size_t)a->count, a->collective == TAGCI_ALLREDUCE ? 1 : (size_t)c->size);
+    return tagci_form_length(a, *n);
 }
 
 /* What MPI's own collective would find, found before anything is sent. */
@@ -54,6 +55,8 @@ static int check(const struct tagci_args *a, const struct tagci_comm *c, const s
                            name);
     if (t && (code = tagci_form_check_tensor(a, c, t, n)))
         return code;
+    if (!tagci_type_of(a->datatype, &type))
+        return MPI_SUCCESS; /* a type of the user's may hold addresses, and MPI_BOTTOM is NULL */
     size_t own = a->collective == TAGCI_REDUCE_SCATTER ? (size_t)tagci_args_count(a, c->rank) : (size_t)a->count;
     if (n && !a->sendbuf)
         return tagci_error(MPI_ERR_BUFFER, "%s: tensor \"%s\": sendbuf is NULL, but %zu elements are to be read",
@@ -104,7 +107,7 @@ static int goes_to_mpi(const struct tagci_args *a, const struct tagci_comm *c)
     return automatic && tagci_type_size(type) > 2 && !c->exact.trace[0];
 }
 
-static const struct tagci_face face = {check, goes_to_mpi, 0, call_mpi, count_elements};
+static const struct tagci_face face = {check, goes_to_mpi, call_mpi, count_elements};
 
 static int call(const struct tagci_args *a, enum tagci_form form, TAGC_Request *request)
 {
