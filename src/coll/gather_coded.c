@@ -57,7 +57,8 @@ static size_t bound(const struct tagci_op *op, size_t n)
 
 static size_t state_bytes(const struct tagci_op *op, size_t n)
 {
-    return tagci_gather_rounds(op) ? tagci_round_state(tagci_gather_form(op), n) : n * tagci_type_size(op->type);
+    return tagci_gather_rounds(op) ? tagci_round_state(tagci_gather_form(op), n)
+                                   : tagci_mul(n, tagci_type_size(op->type));
 }
 
 /* Coded parts are taken in only if they are less than the elements; rounded ones always, in their bound. */
@@ -88,7 +89,7 @@ static int coded_reserve(struct tagci_op *op)
         return 0;
     size_t bytes = 0;
     for (int r = 0; r < op->geometry.ranks; r++)
-        bytes += state_bytes(op, tagci_part(&op->geometry, r));
+        bytes = tagci_add(bytes, state_bytes(op, tagci_part(&op->geometry, r)));
     if (t->memory && t->memory_bytes == bytes)
         return 0;
     void *memory = tagci_alloc(bytes, 1);

@@ -14,6 +14,7 @@ unit_tests = \
     tests/unit/test_lossless \
     tests/unit/test_mem \
     tests/unit/test_settings \
+    tests/unit/test_sizes \
     tests/unit/test_sketch \
     tests/unit/test_value
 # What they share
