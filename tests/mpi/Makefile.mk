@@ -10,6 +10,7 @@ mpi_tests = \
     tests/mpi/errors \
     tests/mpi/feedback \
     tests/mpi/gather \
+    tests/mpi/large \
     tests/mpi/life \
     tests/mpi/profile \
     tests/mpi/reduce \
