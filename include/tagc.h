@@ -81,6 +81,17 @@ enum {
     TAGC_ALGORITHM_CODED         /* a gather of coded parts */
 };
 
+/* Why it travelled that way: values of TAGC_STAT_REASON. */
+enum {
+    TAGC_REASON_TYPE = 1, /* its type or operation is not one that is compressed */
+    TAGC_REASON_WARMUP,   /* one of the first calls, by the setting warmup */
+    TAGC_REASON_NAMED,    /* the settings name it */
+    TAGC_REASON_EXACT,    /* nothing is held back or rounded */
+    TAGC_REASON_SHORT,    /* shorter than min_count, or too short a gather to be worth coding */
+    TAGC_REASON_ONE_RANK,
+    TAGC_REASON_COST /* cheapest by the cost model */
+};
+
 /* Statistics of TAGC_Get_stat. Bytes and times are sums over calls; times are seconds of this rank. */
 enum {
     TAGC_STAT_CALLS = 1,
@@ -99,7 +110,8 @@ enum {
     TAGC_STAT_TIME_DECODE,
     TAGC_STAT_RESENT,          /* values that a sketch could not decode and that were sent exactly instead */
     TAGC_STAT_WORKSPACE_BYTES, /* memory held now, residuals included */
-    TAGC_STAT_REGATHERED       /* gathers sent whole because the ranks did not remember the same */
+    TAGC_STAT_REGATHERED,      /* gathers sent whole because the ranks did not remember the same */
+    TAGC_STAT_REASON           /* TAGC_REASON_..., last call */
 };
 
 /* ---- Version: no MPI needed, callable before MPI_Init and after MPI_Finalize, from any thread -------------------- */
@@ -149,7 +161,7 @@ TAGC_API int TAGC_Tensor_unpack(TAGC_Tensor tensor, const void *buf, MPI_Count b
 TAGC_API int TAGC_Tensor_save(TAGC_Tensor tensor, const char *path);
 TAGC_API int TAGC_Tensor_load(TAGC_Tensor tensor, const char *path);
 /* One statistic (TAGC_STAT_...) of a tensor, or with TAGC_TENSOR_NULL of the whole process (TAGC_STAT_DENSITY,
- * _UNION_DENSITY and _ALGORITHM: of the last call in the process). Local. MPI_ERR_ARG for an unknown stat. */
+ * _UNION_DENSITY, _ALGORITHM and _REASON: of the last call in the process). Local. MPI_ERR_ARG for an unknown stat. */
 TAGC_API int TAGC_Get_stat(TAGC_Tensor tensor, int stat, double *value);
 
 /* ---- Collectives ------------------------------------------------------------------------------------------------ */

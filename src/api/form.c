@@ -139,6 +139,10 @@ static int pass_on(const struct tagci_args *a, const struct tagci_face *face, co
         (double)n * size * (c->size - 1.0) / c->size * (a->collective == TAGCI_ALLREDUCE ? 2 : 1);
     s.at[TAGC_STAT_DENSITY] = s.at[TAGC_STAT_UNION_DENSITY] = 1;
     s.at[TAGC_STAT_ALGORITHM] = TAGC_ALGORITHM_DENSE;
+    enum tagci_type type;
+    s.at[TAGC_STAT_REASON] = tagci_is_gather(a->collective)                          ? TAGC_REASON_COST
+                             : tagci_type_of(a->datatype, &type) && a->op == MPI_SUM ? TAGC_REASON_EXACT
+                                                                                     : TAGC_REASON_TYPE;
     s.at[TAGC_STAT_TIME_TOTAL] = s.at[TAGC_STAT_TIME_COMM] = MPI_Wtime() - then;
     tagci_stats_add(NULL, &s);
     return MPI_SUCCESS;

@@ -371,6 +371,7 @@ static void complete(struct tagci_op *op)
         s[TAGC_STAT_ELEMENTS] = op->geometry.n;
         s[TAGC_STAT_ALGORITHM] =
             op->geometry.ranks > 1 || !op->algorithm->cuts ? op->algorithm->id : TAGC_ALGORITHM_LOCAL;
+        s[TAGC_STAT_REASON] = op->reason;
         s[TAGC_STAT_TIME_TOTAL] = now - op->started;
         int size;
         MPI_Type_size(op->args.datatype, &size);
@@ -380,9 +381,9 @@ static void complete(struct tagci_op *op)
             tagci_trace(op->settings->trace,
                         "call=%s tensor=%s n=%zu algorithm=%s reason=\"%s\" density=%.6g union=%.6g sent=%.0f "
                         "dense=%.0f resent=%.0f seconds=%.6g select=%.6g encode=%.6g comm=%.6g decode=%.6g",
-                        op->args.call, tagci_op_tensor_name(op), op->geometry.n, op->algorithm->name, op->reason,
-                        s[TAGC_STAT_DENSITY], s[TAGC_STAT_UNION_DENSITY], s[TAGC_STAT_BYTES_SENT],
-                        s[TAGC_STAT_BYTES_DENSE], s[TAGC_STAT_RESENT], s[TAGC_STAT_TIME_TOTAL],
+                        op->args.call, tagci_op_tensor_name(op), op->geometry.n, op->algorithm->name,
+                        tagci_reason(op->reason), s[TAGC_STAT_DENSITY], s[TAGC_STAT_UNION_DENSITY],
+                        s[TAGC_STAT_BYTES_SENT], s[TAGC_STAT_BYTES_DENSE], s[TAGC_STAT_RESENT], s[TAGC_STAT_TIME_TOTAL],
                         s[TAGC_STAT_TIME_SELECT], s[TAGC_STAT_TIME_ENCODE], s[TAGC_STAT_TIME_COMM],
                         s[TAGC_STAT_TIME_DECODE]);
         tagci_stats_add(op->tensor, &op->stats);

@@ -128,7 +128,7 @@ struct tagci_op {
 
     /* progress */
     const struct tagci_algorithm *algorithm;
-    const char *reason; /* why this algorithm */
+    int reason; /* why this algorithm: TAGC_REASON_... */
     struct tagci_stage stages[TAGCI_MAX_STAGES];
     int stage, n_stages;
     int active;

@@ -17,6 +17,8 @@ static const struct link {
     {1e-6, 1 / 2.5e9},   /* shared memory: copied in and out */
 };
 
+static const double least_gather = 1 << 16; /* bytes of a gather that may be worth coding */
+
 /* Share of elements that at least one rank keeps, supports being independent. */
 static double expected_union(double kept, int ranks)
 {
@@ -71,38 +73,38 @@ static const struct tagci_algorithm *by_setting(int id)
     }
 }
 
+const char *tagci_reason(int reason)
+{
+    static const char *const texts[] = {"",
+                                        "type or operation is not one that is compressed",
+                                        "warm-up",
+                                        "named by the settings",
+                                        "nothing is held back or rounded",
+                                        "short",
+                                        "one rank",
+                                        "cheapest by the cost model"};
+    return texts[reason];
+}
+
 static const struct tagci_algorithm *choose(struct tagci_op *op, int64_t call)
 {
     const struct tagci_settings *set = op->settings;
-    const struct tagci_algorithm *named = by_setting(set->algorithm);
-    if (!op->compressible) {
-        op->reason = "type or operation is not one that is compressed";
-        return &tagci_algorithm_dense;
-    }
-    if (op->tensor && call < set->warmup) {
-        op->reason = "warm-up";
-        return &tagci_algorithm_dense;
-    }
-    if (named) {
-        op->reason = "named by the setting algorithm";
+    const struct tagci_algorithm *named = by_setting(set->algorithm), *best = &tagci_algorithm_dense;
+    op->reason = !op->compressible                         ? TAGC_REASON_TYPE
+                 : op->tensor && call < set->warmup        ? TAGC_REASON_WARMUP
+                 : named                                   ? TAGC_REASON_NAMED
+                 : !op->lossy                              ? TAGC_REASON_EXACT
+                 : op->geometry.n < (size_t)set->min_count ? TAGC_REASON_SHORT
+                 : op->geometry.ranks == 1                 ? TAGC_REASON_ONE_RANK
+                                                           : TAGC_REASON_COST;
+    if (op->reason == TAGC_REASON_NAMED)
         return named;
-    }
-    if (op->geometry.n < (size_t)set->min_count) {
-        op->reason = "shorter than min_count";
-        return &tagci_algorithm_dense;
-    }
-    if (!op->lossy) {
-        op->reason = "nothing is held back or rounded";
-        return &tagci_algorithm_dense;
-    }
-    if (op->geometry.ranks == 1) {
-        op->reason = "one rank";
+    if (op->reason == TAGC_REASON_ONE_RANK)
         return &tagci_algorithm_direct;
-    }
-    const struct tagci_algorithm *best = &tagci_algorithm_dense;
+    if (op->reason != TAGC_REASON_COST)
+        return best;
     const struct tagci_algorithm *others[] = {&tagci_algorithm_direct, &tagci_algorithm_pack, &tagci_algorithm_sketch};
     double least = seconds(op, best);
-    op->reason = "no other is cheaper by the cost model";
     for (int i = 0; i < 3; i++) {
         if (set->value != TAGCI_VALUE_NATIVE && others[i]->id != TAGC_ALGORITHM_DIRECT)
             continue; /* only direct carries rounded values */
@@ -110,7 +112,6 @@ static const struct tagci_algorithm *choose(struct tagci_op *op, int64_t call)
         if (s < least) {
             least = s;
             best = others[i];
-            op->reason = "cheapest by the cost model";
         }
     }
     return best;
@@ -121,27 +122,28 @@ static void select_gather(struct tagci_op *op)
 {
     int size, named = op->settings->source[TAGCI_SET_GATHER] != TAGCI_FROM_DEFAULT;
     MPI_Type_size(op->args.datatype, &size);
+    double bytes = (double)op->geometry.n * size;
     op->lossy = op->residual_in = op->residual_out = 0;
     op->share = 0;
     op->algorithm = &tagci_gather_native;
     if (op->settings->gather == TAGCI_GATHER_NATIVE) {
-        op->reason = "named by the setting gather";
+        op->reason = TAGC_REASON_NAMED;
     } else if (op->geometry.ranks == 1 && op->settings->gather == TAGCI_GATHER_LOSSLESS) {
-        op->reason = "one rank";
+        op->reason = TAGC_REASON_ONE_RANK;
     } else if (named) {
         op->algorithm = &tagci_gather_coded;
-        op->reason = "named by the setting gather";
-    } else if (!tagci_gather_pays(op->comm, (double)op->geometry.n * size)) {
-        op->reason = op->comm->one_node ? "the ranks share memory" : "short";
-    } else {
+        op->reason = TAGC_REASON_NAMED;
+    } else if (tagci_gather_pays(op->comm, bytes)) {
         op->algorithm = &tagci_gather_coded;
-        op->reason = "long, over a network";
+        op->reason = TAGC_REASON_COST;
+    } else {
+        op->reason = bytes < least_gather ? TAGC_REASON_SHORT : TAGC_REASON_COST;
     }
 }
 
 int tagci_gather_pays(const struct tagci_comm *c, double bytes)
 {
-    return !c->one_node && bytes >= 1 << 16;
+    return !c->one_node && bytes >= least_gather;
 }
 
 void tagci_select(struct tagci_op *op, int64_t call)

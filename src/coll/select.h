@@ -8,6 +8,7 @@
 /* Chooses the algorithm for the call-th call, with the reason, from facts that all ranks share: settings, shape, that
  * number, where the ranks are. Sets share, lossy, residual_in and residual_out. */
 void tagci_select(struct tagci_op *op, int64_t call);
+const char *tagci_reason(int reason); /* a TAGC_REASON_... in words */
 /* Is a lossless gather of this many bytes worth coding by default? */
 int tagci_gather_pays(const struct tagci_comm *c, double bytes);
 

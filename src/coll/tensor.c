@@ -90,8 +90,8 @@ size_t tagci_tensor_bytes(const struct tagci_tensor *t)
 
 static void add(struct tagci_stats *to, const struct tagci_stats *call)
 {
-    for (int i = 1; i <= TAGC_STAT_REGATHERED; i++)
-        if (i == TAGC_STAT_DENSITY || i == TAGC_STAT_UNION_DENSITY || i == TAGC_STAT_ALGORITHM)
+    for (int i = 1; i <= TAGC_STAT_REASON; i++)
+        if (i == TAGC_STAT_DENSITY || i == TAGC_STAT_UNION_DENSITY || i == TAGC_STAT_ALGORITHM || i == TAGC_STAT_REASON)
             to->at[i] = call->at[i]; /* of the last call */
         else
             to->at[i] += call->at[i];

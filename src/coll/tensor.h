@@ -15,7 +15,7 @@
 #include "util/settings.h"
 
 struct tagci_stats { /* one cell per TAGC_STAT_... */
-    double at[TAGC_STAT_REGATHERED + 1];
+    double at[TAGC_STAT_REASON + 1];
 };
 
 struct tagci_tensor {
