@@ -127,8 +127,12 @@ tagc_info_LDADD = libtagc_all.la
 tagc_info_CFLAGS = $(TAGC_CFLAGS) $(OPENMP_CFLAGS)
 tagc_bench_SOURCES = \
     src/tools/bench.h \
+    src/tools/bench_case.c \
+    src/tools/bench_check.c \
+    src/tools/bench_collectives.c \
     src/tools/bench_kernels.c \
     src/tools/bench_lossless.c \
+    src/tools/bench_mpi.h \
     src/tools/tagc_bench.c
 tagc_bench_LDADD = libtagc_all.la
 tagc_bench_CFLAGS = $(TAGC_CFLAGS) $(OPENMP_CFLAGS)

@@ -5,6 +5,7 @@
 #ifndef TAGC_TOOLS_BENCH_H
 #define TAGC_TOOLS_BENCH_H
 
+int bench_collective(int argc, char **argv);
 int bench_kernels(int argc, char **argv);
 int bench_lossless(int argc, char **argv);
 

@@ -12,6 +12,11 @@ static const struct {
     int (*run)(int argc, char **argv);
     const char *help;
 } commands[] = {
+    {"reduce_scatter", bench_collective, "collectives beside MPI's own; under mpiexec"},
+    {"reduce_scatter_block", bench_collective, ""},
+    {"allreduce", bench_collective, ""},
+    {"allgather", bench_collective, ""},
+    {"allgatherv", bench_collective, ""},
     {"kernels", bench_kernels, "rates of the kernels beside memcpy; no MPI"},
     {"lossless", bench_lossless, "the compressor of the all-gather: ratios and rates on one core; no MPI"},
 };
@@ -23,6 +28,6 @@ int main(int argc, char **argv)
             return commands[i].run(argc - 1, argv + 1);
     fputs("usage: tagc_bench COMMAND [options]\n", stderr);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        fprintf(stderr, "  %-10s %s\n", commands[i].name, commands[i].help);
+        fprintf(stderr, "  %-21s %s\n", commands[i].name, commands[i].help);
     return 2;
 }
