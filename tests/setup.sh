@@ -31,6 +31,7 @@ provides() {
     libomp-dev) have clang && echo 'int main(void){return 0;}' | clang -fopenmp -xc - -o /dev/null 2>/dev/null ;;
     gnuplot-nox) have gnuplot ;;
     bible-kjv) have bible ;;
+    iproute2) have ip && have tc ;;
     *) return 1 ;;
     esac
 }
