@@ -12,6 +12,11 @@
 #include <string.h>
 
 #define GIB ((size_t)1 << 30)
+#ifdef HAVE_MPI_LARGE_COUNT
+enum { LARGE_COUNTS = 1 };
+#else
+enum { LARGE_COUNTS = 0 };
+#endif
 
 static int ran, left_out;
 
@@ -217,15 +222,13 @@ static void reduction(int type, size_t n_about)
 int main(int argc, char **argv)
 {
     t_start(&argc, &argv, 600);
-#ifdef HAVE_MPI_LARGE_COUNT
-    if (!getenv("TAGC_ALGORITHM")) {
+    if (LARGE_COUNTS && !getenv("TAGC_ALGORITHM")) {
         bytes();
         coded();
-    } else {
+    } else if (LARGE_COUNTS) {
         reduction(T_BF16, 2 * GIB); /* elements */
         reduction(T_F32, GIB / 2);  /* bytes */
     }
-#endif
     if (!ran) {
         int verdict = t_end();
         if (t_rank == 0)
