@@ -550,6 +550,11 @@ static void test_float_state(void **state)
 {
     (void)state;
     unsigned before = _mm_getcsr(), odd = 0x8040 | 0x4000 | 0x1f80; /* flush both ways, round up */
+    _mm_setcsr(odd);
+    unsigned held = _mm_getcsr();
+    _mm_setcsr(before);
+    if (held != odd)
+        skip(); /* valgrind does not flush */
     for (int variant = 0; variant < variant_count(); variant++)
         for (int value = 0; value < TAGCI_VALUES; value++) {
             struct set s;
