@@ -10,6 +10,7 @@ libtagc_core_la_SOURCES = \
     src/core/crc32c.c \
     src/core/frame.c \
     src/core/frame.h \
+    src/core/frame_layout.h \
     src/core/half.h \
     src/core/hash.h \
     src/core/lossless.c \

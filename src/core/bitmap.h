@@ -9,13 +9,15 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline size_t tagci_bitmap_words(size_t bits)
+#include "core/type.h"
+
+TAGCI_INLINE size_t tagci_bitmap_words(size_t bits)
 {
     return bits / 64 + (bits % 64 != 0);
 }
 
 /* The lowest n bits, n from 0 to 64. */
-static inline uint64_t tagci_low_bits(size_t n)
+TAGCI_INLINE uint64_t tagci_low_bits(size_t n)
 {
     return n >= 64 ? UINT64_MAX : ((uint64_t)1 << n) - 1;
 }

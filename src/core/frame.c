@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/bitmap.h"
+#include "core/frame_layout.h"
 #include "core/index_coded.h"
 #include "core/value.h"
 
@@ -14,37 +15,8 @@
 #error "frames are little-endian, and so must the machine be"
 #endif
 
-static size_t pad8(size_t bytes)
-{
-    return (bytes + 7) & ~(size_t)7;
-}
-
-/* Bytes of a frame's parts, padding included. */
-struct parts {
-    size_t index, low, scales, codes, escape_ranks, escape_values;
-    unsigned low_bits;
-};
-
-static size_t measure(enum tagci_type type, enum tagci_value value, size_t n, int indexed, size_t kept, size_t escapes,
-                      struct parts *p)
-{
-    struct tagci_coded c = {0, 0, 0, 0};
-    if (indexed == TAGCI_INDEX_CODED)
-        c = tagci_coded_shape(n, kept);
-    else if (indexed)
-        c.high_words = tagci_bitmap_words(n);
-    p->index = c.high_words * 8;
-    p->low = c.low_words * 8;
-    p->low_bits = c.low_bits;
-    p->scales = tagci_value_blocked(value) ? pad8(tagci_value_blocks(kept) * 2) : 0;
-    p->codes = pad8(tagci_value_bytes(type, value, kept));
-    p->escape_ranks = pad8(escapes * 4);
-    p->escape_values = pad8(escapes * tagci_work_size(type));
-    return TAGCI_FRAME_HEADER + p->index + p->low + p->scales + p->codes + p->escape_ranks + p->escape_values;
-}
-
 /* Sets the places of the parts; the frame's header fields are there. */
-static void place(unsigned char *at, const struct parts *p, struct tagci_frame *f)
+static void place(unsigned char *at, const struct tagci_frame_parts *p, struct tagci_frame *f)
 {
     f->at = at;
     at += TAGCI_FRAME_HEADER;
@@ -77,8 +49,8 @@ static void put32(unsigned char *at, uint32_t u)
 size_t tagci_frame_bytes(enum tagci_type type, enum tagci_value value, size_t n, int indexed, size_t kept,
                          size_t escapes)
 {
-    struct parts p;
-    return measure(type, value, n, indexed, kept, escapes, &p);
+    struct tagci_frame_parts p;
+    return tagci_frame_measure(type, value, n, indexed, kept, escapes, &p);
 }
 
 size_t tagci_frame_bound(enum tagci_type type, enum tagci_value value, size_t n)
@@ -92,8 +64,8 @@ size_t tagci_frame_bound(enum tagci_type type, enum tagci_value value, size_t n)
 void tagci_frame_lay(unsigned char *at, enum tagci_type type, enum tagci_value value, size_t n, int indexed,
                      size_t kept, size_t escapes, struct tagci_frame *f)
 {
-    struct parts p;
-    f->bytes = measure(type, value, n, indexed, kept, escapes, &p);
+    struct tagci_frame_parts p;
+    f->bytes = tagci_frame_measure(type, value, n, indexed, kept, escapes, &p);
     f->indexed = indexed;
     f->value = value;
     f->type = type;
@@ -184,7 +156,7 @@ static uint32_t checksum(const unsigned char *at, size_t bytes)
 int tagci_frame_read(const unsigned char *at, size_t bytes, enum tagci_type type, size_t n, int check_crc,
                      struct tagci_frame *f, const char **reason)
 {
-    struct parts p;
+    struct tagci_frame_parts p;
     if (bytes < TAGCI_FRAME_HEADER)
         return *reason = "shorter than a header", -1;
     if (at[0] != TAGCI_WIRE_VERSION)
@@ -206,7 +178,7 @@ int tagci_frame_read(const unsigned char *at, size_t bytes, enum tagci_type type
         return *reason = "a coded index longer than a bitmap", -1;
     if (f->escapes > (tagci_value_blocked(f->value) ? f->kept : 0))
         return *reason = "wrong number of escapes", -1;
-    f->bytes = measure(type, f->value, n, f->indexed, f->kept, f->escapes, &p);
+    f->bytes = tagci_frame_measure(type, f->value, n, f->indexed, f->kept, f->escapes, &p);
     if (f->bytes != bytes)
         return *reason = "wrong length", -1;
     place((unsigned char *)(uintptr_t)at, &p, f);

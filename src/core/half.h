@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/type.h"
+
 #define TAGCI_F16_MAX 0x7bff /* 65504 */
 #define TAGCI_F16_INF 0x7c00
 #define TAGCI_F16_NAN 0x7e00
@@ -19,40 +21,40 @@
 #define TAGCI_F32_NAN 0x7fc00000u
 #define TAGCI_F64_NAN 0x7ff8000000000000u
 
-static inline uint32_t tagci_f32_bits(float x)
+TAGCI_INLINE uint32_t tagci_f32_bits(float x)
 {
     uint32_t u;
     memcpy(&u, &x, sizeof u);
     return u;
 }
 
-static inline float tagci_f32_of(uint32_t u)
+TAGCI_INLINE float tagci_f32_of(uint32_t u)
 {
     float x;
     memcpy(&x, &u, sizeof x);
     return x;
 }
 
-static inline uint64_t tagci_f64_bits(double x)
+TAGCI_INLINE uint64_t tagci_f64_bits(double x)
 {
     uint64_t u;
     memcpy(&u, &x, sizeof u);
     return u;
 }
 
-static inline double tagci_f64_of(uint64_t u)
+TAGCI_INLINE double tagci_f64_of(uint64_t u)
 {
     double x;
     memcpy(&x, &u, sizeof x);
     return x;
 }
 
-static inline float tagci_bf16_to_f32(uint16_t h)
+TAGCI_INLINE float tagci_bf16_to_f32(uint16_t h)
 {
     return tagci_f32_of((uint32_t)h << 16);
 }
 
-static inline float tagci_f16_to_f32(uint16_t h)
+TAGCI_INLINE float tagci_f16_to_f32(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 31, mantissa = h & 0x3ff;
     if (exponent == 31) /* a NaN becomes quiet, as in a processor's own conversion */
@@ -64,7 +66,7 @@ static inline float tagci_f16_to_f32(uint16_t h)
     return tagci_f32_of(sign | (exponent + 112) << 23 | mantissa << 13);
 }
 
-static inline uint16_t tagci_f32_to_bf16(float x)
+TAGCI_INLINE uint16_t tagci_f32_to_bf16(float x)
 {
     uint32_t u = tagci_f32_bits(x);
     if ((u & 0x7fffffffu) > 0x7f800000u)
@@ -72,7 +74,7 @@ static inline uint16_t tagci_f32_to_bf16(float x)
     return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16); /* a carry into the exponent is what it should be */
 }
 
-static inline uint16_t tagci_f32_to_f16(float x)
+TAGCI_INLINE uint16_t tagci_f32_to_f16(float x)
 {
     uint32_t u = tagci_f32_bits(x), sign = u >> 16 & 0x8000;
     u &= 0x7fffffffu;
@@ -84,7 +86,7 @@ static inline uint16_t tagci_f32_to_f16(float x)
     return (uint16_t)(sign | (u - (112u << 23)) >> 13);
 }
 
-static inline uint16_t tagci_f64_to_bf16(double x)
+TAGCI_INLINE uint16_t tagci_f64_to_bf16(double x)
 {
     uint64_t u = tagci_f64_bits(x);
     uint32_t sign = (uint32_t)(u >> 48) & 0x8000;
@@ -97,7 +99,7 @@ static inline uint16_t tagci_f64_to_bf16(double x)
     return (uint16_t)(sign | (uint32_t)((u - ((uint64_t)896 << 52)) >> 45));
 }
 
-static inline uint16_t tagci_f64_to_f16(double x)
+TAGCI_INLINE uint16_t tagci_f64_to_f16(double x)
 {
     uint64_t u = tagci_f64_bits(x);
     uint32_t sign = (uint32_t)(u >> 48) & 0x8000;
@@ -111,12 +113,12 @@ static inline uint16_t tagci_f64_to_f16(double x)
 }
 
 /* A finite value that rounded to Inf goes back to the largest finite one: what an overflow leaves stays in the residual. */
-static inline uint16_t tagci_f16_saturate(uint16_t h, int finite)
+TAGCI_INLINE uint16_t tagci_f16_saturate(uint16_t h, int finite)
 {
     return (uint16_t)(finite && (h & 0x7fff) == TAGCI_F16_INF ? h - 1 : h);
 }
 
-static inline uint16_t tagci_bf16_saturate(uint16_t h, int finite)
+TAGCI_INLINE uint16_t tagci_bf16_saturate(uint16_t h, int finite)
 {
     return (uint16_t)(finite && (h & 0x7fff) == TAGCI_BF16_INF ? h - 1 : h);
 }

@@ -24,7 +24,7 @@ struct tagci_coded {
     size_t high_bits, high_words, low_words;
 };
 
-static inline struct tagci_coded tagci_coded_shape(size_t n, size_t kept)
+TAGCI_INLINE struct tagci_coded tagci_coded_shape(size_t n, size_t kept)
 {
     struct tagci_coded best = {0, 0, 0, 0};
     for (unsigned l = 0; kept > 0 && l <= TAGCI_CODED_LOW_MOST; l++) {
@@ -39,7 +39,7 @@ static inline struct tagci_coded tagci_coded_shape(size_t n, size_t kept)
 /* Form of the index of a frame in which `kept` of n elements stand. coded: where it is shorter than the bitmap. auto:
  * where it is at most three quarters of it (up to one element in six); beyond, it saves little of a frame and costs
  * time. */
-static inline enum tagci_index tagci_index_form(enum tagci_index wanted, size_t n, size_t kept)
+TAGCI_INLINE enum tagci_index tagci_index_form(enum tagci_index wanted, size_t n, size_t kept)
 {
     struct tagci_coded c = tagci_coded_shape(n, kept);
     size_t coded = c.high_words + c.low_words, bitmap = tagci_bitmap_words(n);
@@ -48,14 +48,14 @@ static inline enum tagci_index tagci_index_form(enum tagci_index wanted, size_t 
 }
 
 /* Bytes of an index; indexed: 0 (none), TAGCI_INDEX_BITMAP or TAGCI_INDEX_CODED. */
-static inline size_t tagci_index_bytes(int indexed, size_t n, size_t kept)
+TAGCI_INLINE size_t tagci_index_bytes(int indexed, size_t n, size_t kept)
 {
     struct tagci_coded c = tagci_coded_shape(n, kept);
     return 8 * (indexed == TAGCI_INDEX_CODED ? c.high_words + c.low_words : indexed ? tagci_bitmap_words(n) : 0);
 }
 
 /* Lower bits of the i-th position. What is read ends at most 3 bytes past the bits. */
-static inline uint32_t tagci_coded_low(const unsigned char *low, size_t i, unsigned low_bits)
+TAGCI_INLINE uint32_t tagci_coded_low(const unsigned char *low, size_t i, unsigned low_bits)
 {
     uint32_t u;
     size_t bit = i * low_bits;

@@ -8,15 +8,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Small functions that kernels on a device use too; their compilers want to be told. */
+#ifndef TAGCI_INLINE
+#define TAGCI_INLINE static inline
+#endif
+
 /* Type of the elements in the user's buffers. Arithmetic, residuals and thresholds use its work type: float for the
  * first three, double for the last. */
 enum tagci_type { TAGCI_F32, TAGCI_F16, TAGCI_BF16, TAGCI_F64, TAGCI_TYPES };
 
-static inline size_t tagci_type_size(enum tagci_type t)
+TAGCI_INLINE size_t tagci_type_size(enum tagci_type t)
 {
     return t == TAGCI_F64 ? 8 : t == TAGCI_F32 ? 4 : 2;
 }
-static inline size_t tagci_work_size(enum tagci_type t)
+TAGCI_INLINE size_t tagci_work_size(enum tagci_type t)
 {
     return t == TAGCI_F64 ? 8 : 4;
 }

@@ -19,16 +19,6 @@ const int8_t tagci_ternary_digits[256][8] = {T64(0), T64(64), T64(128), T64(192)
 const unsigned char tagci_ternary_powers[TAGCI_VALUE_BLOCK] = {TWENTYFIVE, TWENTYFIVE, TWENTYFIVE, TWENTYFIVE,
                                                                TWENTYFIVE, 1,          3,          9};
 
-size_t tagci_value_bytes(enum tagci_type type, enum tagci_value value, size_t kept)
-{
-    if (value == TAGCI_VALUE_NATIVE)
-        return kept * tagci_type_size(type);
-    if (!tagci_value_blocked(value))
-        return kept * 2;
-    return kept / TAGCI_VALUE_BLOCK * tagci_block_bytes(value, TAGCI_VALUE_BLOCK) +
-           tagci_block_bytes(value, kept % TAGCI_VALUE_BLOCK);
-}
-
 const char *tagci_value_name(enum tagci_value value)
 {
     static const char *const names[TAGCI_VALUES] = {"native", "bfloat16", "float16", "int8", "int4", "ternary"};

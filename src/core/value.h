@@ -35,18 +35,18 @@
 #define TAGCI_ESCAPE_SHARE 64
 #define TAGCI_TERNARY_BYTES ((TAGCI_VALUE_BLOCK + 4) / 5) /* of a whole block */
 
-static inline int tagci_value_blocked(enum tagci_value value)
+TAGCI_INLINE int tagci_value_blocked(enum tagci_value value)
 {
     return value >= TAGCI_VALUE_INT8;
 }
 
-static inline size_t tagci_value_blocks(size_t kept)
+TAGCI_INLINE size_t tagci_value_blocks(size_t kept)
 {
     return kept / TAGCI_VALUE_BLOCK + (kept % TAGCI_VALUE_BLOCK != 0);
 }
 
 /* Form that elements really travel in: a form that is the element type itself is native. */
-static inline enum tagci_value tagci_value_plain(enum tagci_type type, enum tagci_value value)
+TAGCI_INLINE enum tagci_value tagci_value_plain(enum tagci_type type, enum tagci_value value)
 {
     if (value == TAGCI_VALUE_NATIVE && type == TAGCI_F16)
         return TAGCI_VALUE_FLOAT16;
@@ -55,8 +55,24 @@ static inline enum tagci_value tagci_value_plain(enum tagci_type type, enum tagc
     return value;
 }
 
-size_t tagci_value_bytes(enum tagci_type type, enum tagci_value value, size_t kept); /* of the codes, no padding */
-const char *tagci_value_name(enum tagci_value value);                                /* as in the setting */
+/* Bytes of the codes of n values in one block. */
+TAGCI_INLINE size_t tagci_block_bytes(enum tagci_value value, size_t n)
+{
+    return value == TAGCI_VALUE_INT8 ? n : value == TAGCI_VALUE_INT4 ? (n + 1) / 2 : (n + 4) / 5;
+}
+
+/* Bytes of all codes, no padding. */
+TAGCI_INLINE size_t tagci_value_bytes(enum tagci_type type, enum tagci_value value, size_t kept)
+{
+    if (value == TAGCI_VALUE_NATIVE)
+        return kept * tagci_type_size(type);
+    if (!tagci_value_blocked(value))
+        return kept * 2;
+    return kept / TAGCI_VALUE_BLOCK * tagci_block_bytes(value, TAGCI_VALUE_BLOCK) +
+           tagci_block_bytes(value, kept % TAGCI_VALUE_BLOCK);
+}
+
+const char *tagci_value_name(enum tagci_value value); /* as in the setting */
 
 /* Codes of the 256 ternary bytes, five of eight bytes used. */
 extern const int8_t tagci_ternary_digits[256][8];
@@ -64,21 +80,16 @@ extern const int8_t tagci_ternary_digits[256][8];
 extern const unsigned char tagci_ternary_powers[TAGCI_VALUE_BLOCK];
 
 /* Smallest bfloat16 at or above x >= 0, at most the largest finite one. */
-static inline uint16_t tagci_bf16_above(double x)
+TAGCI_INLINE uint16_t tagci_bf16_above(double x)
 {
     uint16_t h = tagci_bf16_saturate(tagci_f64_to_bf16(x), 1);
     return (uint16_t)(h < TAGCI_BF16_MAX && (double)tagci_bf16_to_f32(h) < x ? h + 1 : h);
 }
 
-static inline uint16_t tagci_scale_for(double largest, int levels, double limit)
+TAGCI_INLINE uint16_t tagci_scale_for(double largest, int levels, double limit)
 {
     uint16_t h = tagci_bf16_above(largest / levels);
     return (uint16_t)(tagci_bf16_to_f32(h) * (double)levels > limit ? h - 1 : h);
-}
-
-static inline size_t tagci_block_bytes(enum tagci_value value, size_t n)
-{
-    return value == TAGCI_VALUE_INT8 ? n : value == TAGCI_VALUE_INT4 ? (n + 1) / 2 : (n + 4) / 5;
 }
 
 /* Packs n codes of one block; codes holds a whole block, zeros from n on. */
