@@ -1,13 +1,56 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the TAGC authors
  *
- * The variants of the kernels that tests run through: those of the build that this processor has; with
- * TAGC_TEST_SIMDE, the one of kernels_simde.c alone. */
+ * What tests of kernels run through, one variant after the other, and calls of the kernels that return when they are
+ * done. The variants are those of the OpenMP backend that this processor has; with TAGC_TEST_SIMDE, the one of
+ * kernels_simde.c alone; with TAGC_TEST_EXECUTOR, the GPU backends over the executor; with TAGC_TEST_DEVICE, a GPU
+ * backend of that name over a device. */
 #ifndef TAGC_TESTS_VARIANTS_H
 #define TAGC_TESTS_VARIANTS_H
 
 #include "backends/openmp/openmp.h"
 #include "unit.h"
+
+static const struct tagci_backend *tested = &tagcb_openmp;
+static struct tagci_order *order; /* NULL: kernels work on the host's memory */
+
+#if defined TAGC_TEST_EXECUTOR || defined TAGC_TEST_DEVICE
+
+#ifdef TAGC_TEST_EXECUTOR
+#include "tests/executor/executor_c.h"
+static const struct tagci_backend *const devices[] = {&tagcb_executor32, &tagcb_executor64};
+#define reachable 1 /* the executor reaches all memory */
+#define slow 1
+#else
+extern const struct tagci_backend TAGC_TEST_DEVICE;
+static const struct tagci_backend *const devices[] = {&TAGC_TEST_DEVICE};
+#define executor_use_order(order) (void)(order)
+#define reachable 0
+#define slow 0
+#endif
+#define DEVICES ((int)(sizeof devices / sizeof *devices))
+
+static inline const char *variant_name(int i)
+{
+    return i < DEVICES ? devices[i]->describe() : NULL;
+}
+
+/* Other numbers of threads: other orders of them. */
+static inline void use_variant(int i, int threads)
+{
+    static struct tagci_order *orders[DEVICES];
+    tested = devices[i];
+    if (!orders[i])
+        orders[i] = tested->order_make();
+    order = orders[i];
+    assert_non_null(order);
+    executor_use_order((unsigned)threads - 1);
+}
+
+#else
+
+#define reachable 1
+#define slow 0 /* whether tests leave out most of the cases that are alike */
 
 #ifdef TAGC_TEST_SIMDE
 extern const struct tagcb_kernels tagcb_kernels_simde;
@@ -26,14 +69,6 @@ static inline const char *variant_name(int i)
 }
 #endif
 
-static inline int variant_count(void)
-{
-    int count = 0;
-    while (variant_name(count))
-        count++;
-    return count;
-}
-
 static inline void use_variant(int i, int threads)
 {
 #ifdef TAGC_TEST_SIMDE
@@ -43,6 +78,130 @@ static inline void use_variant(int i, int threads)
     assert_int_equal(tagcb_openmp_use(variant_name(i)), 0);
 #endif
     tagcb_openmp_use_threads(threads);
+}
+
+#endif
+
+static inline int variant_count(void)
+{
+    int count = 0;
+    while (variant_name(count))
+        count++;
+    return count;
+}
+
+/* ---- Kernels ---- */
+
+/* Descriptors where a device reads them: a copy for one call. */
+static inline void *lend(const void *from, size_t bytes)
+{
+    if (!order)
+        return (void *)(uintptr_t)from;
+    void *at = tested->alloc(order, TAGCI_HOST, bytes);
+    assert_non_null(at);
+    if (bytes)
+        memcpy(at, from, bytes);
+    return at;
+}
+
+static inline void give_back(void *at)
+{
+    if (order)
+        tested->release(order, TAGCI_HOST, at);
+}
+
+/* A kernel has been put on the order: waits until it is done. */
+static inline void finished(int result)
+{
+    int passed = 0;
+    assert_int_equal(result, 0);
+    if (!order)
+        return;
+    assert_int_equal(tested->record(order, 0), 0);
+    while (!passed)
+        passed = tested->query(order, 0);
+    assert_int_equal(passed, 1);
+}
+
+static inline void run_select(enum tagci_type type, const void *in, const void *residual, size_t n, size_t k,
+                              struct tagci_cut *cut, size_t *above, size_t *tied)
+{
+    struct tagci_choice c = {.in = in, .residual = residual, .n = n, .k = k}, *lent = lend(&c, sizeof c);
+    finished(tested->select(order, type, lent, 1));
+    *cut = lent->cut;
+    *above = lent->above;
+    *tied = lent->tied;
+    give_back(lent);
+}
+
+static inline size_t run_count_key(enum tagci_type type, const void *in, const void *residual, size_t n, uint64_t key)
+{
+    struct tagci_tally t = {.in = in, .residual = residual, .n = n, .key = key}, *lent = lend(&t, sizeof t);
+    finished(tested->count_key(order, type, lent, 1));
+    size_t count = lent->count;
+    give_back(lent);
+    return count;
+}
+
+static inline void run_chunks(int (*kernel)(struct tagci_order *, struct tagci_chunk *, size_t),
+                              struct tagci_chunk *chunks, size_t n)
+{
+    struct tagci_chunk *lent = lend(chunks, n * sizeof *chunks);
+    for (size_t i = 0; i < n; i++)
+        lent[i].runs = lend(chunks[i].runs, chunks[i].nruns * sizeof *chunks[i].runs);
+    finished(kernel(order, lent, n));
+    for (size_t i = 0; i < n; i++) {
+        give_back((void *)(uintptr_t)lent[i].runs);
+        chunks[i].kept = lent[i].kept;
+        chunks[i].frame_bytes = lent[i].frame_bytes;
+    }
+    give_back(lent);
+}
+
+static inline void run_sparsify(struct tagci_chunk *chunks, size_t n)
+{
+    run_chunks(tested->sparsify, chunks, n);
+}
+
+static inline void run_encode(struct tagci_chunk *chunks, size_t n)
+{
+    run_chunks(tested->encode, chunks, n);
+}
+
+static inline void run_decode(struct tagci_decode *frames, size_t n)
+{
+    void *lent = lend(frames, n * sizeof *frames);
+    finished(tested->decode(order, lent, n));
+    give_back(lent);
+}
+
+static inline void run_gather_input(enum tagci_type type, const void *in, const void *residual, size_t n, void *out)
+{
+    finished(tested->gather_input(order, type, in, residual, n, out));
+}
+
+static inline void run_finish(enum tagci_type type, const void *sum, size_t n, double divide, int plus_zero, void *out)
+{
+    finished(tested->finish(order, type, sum, n, divide, plus_zero, out));
+}
+
+static inline size_t run_spread(const uint64_t *own, const uint64_t *whole, size_t nbits, const void *values,
+                                size_t width, void *out)
+{
+    size_t none = SIZE_MAX, *lent = lend(&none, sizeof none);
+    finished(tested->spread(order, own, whole, nbits, values, width, out, lent));
+    size_t entries = *lent;
+    give_back(lent);
+    return entries;
+}
+
+static inline size_t run_unpack(const uint64_t *whole, size_t nbits, const void *packed, size_t width, void *out)
+{
+    size_t none = SIZE_MAX, *lent = lend(&none, sizeof none);
+    finished(tested->unpack(order, whole, nbits, packed, width, out, lent));
+    size_t entries = *lent;
+    give_back(lent);
+    return entries;
 }
 
 #endif
