@@ -92,7 +92,8 @@ enum {
     TAGC_REASON_COST /* cheapest by the cost model */
 };
 
-/* Statistics of TAGC_Get_stat. Bytes and times are sums over calls; times are seconds of this rank. */
+/* Statistics of TAGC_Get_stat. Bytes and times are sums over calls; times are seconds of this rank,
+ * without those of calls below 64 KiB that have no tensor and go to MPI as they stand. */
 enum {
     TAGC_STAT_CALLS = 1,
     TAGC_STAT_ELEMENTS,    /* input elements of all calls */

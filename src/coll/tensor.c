@@ -90,11 +90,11 @@ size_t tagci_tensor_bytes(const struct tagci_tensor *t)
 
 static void add(struct tagci_stats *to, const struct tagci_stats *call)
 {
+    static const int last[] = {TAGC_STAT_DENSITY, TAGC_STAT_UNION_DENSITY, TAGC_STAT_ALGORITHM, TAGC_STAT_REASON};
+    for (int i = 0; i < 4; i++)
+        to->at[last[i]] = 0; /* of the last call alone */
     for (int i = 1; i <= TAGC_STAT_REASON; i++)
-        if (i == TAGC_STAT_DENSITY || i == TAGC_STAT_UNION_DENSITY || i == TAGC_STAT_ALGORITHM || i == TAGC_STAT_REASON)
-            to->at[i] = call->at[i]; /* of the last call */
-        else
-            to->at[i] += call->at[i];
+        to->at[i] += call->at[i];
 }
 
 void tagci_stats_add(struct tagci_tensor *t, const struct tagci_stats *call)
