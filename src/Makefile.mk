@@ -89,6 +89,8 @@ libtagc_files = \
     src/coll/tensor.h \
     src/coll/verify.c \
     src/coll/verify.h \
+    src/util/costs.c \
+    src/util/costs.h \
     src/util/error.c \
     src/util/error.h \
     src/util/handles.c \
@@ -134,6 +136,7 @@ tagc_bench_SOURCES = \
     src/tools/bench_kernels.c \
     src/tools/bench_lossless.c \
     src/tools/bench_mpi.h \
+    src/tools/bench_tune.c \
     src/tools/tagc_bench.c
 tagc_bench_LDADD = libtagc_all.la
 tagc_bench_CFLAGS = $(TAGC_CFLAGS) $(OPENMP_CFLAGS)

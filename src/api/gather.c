@@ -112,12 +112,12 @@ static int goes_to_mpi(const struct tagci_args *a, const struct tagci_comm *c)
     if (c->exact.trace[0] ||
         (c->exact.source[TAGCI_SET_GATHER] != TAGCI_FROM_DEFAULT && c->exact.gather != TAGCI_GATHER_NATIVE))
         return 0;
-    if (c->exact.gather == TAGCI_GATHER_NATIVE || c->one_node || a->datatype == MPI_DATATYPE_NULL)
+    if (c->exact.gather == TAGCI_GATHER_NATIVE || a->datatype == MPI_DATATYPE_NULL)
         return 1;
     if (count_elements(a, c, &n))
         return 1;
     MPI_Type_size(a->datatype, &size);
-    return !tagci_gather_pays(c, (double)n * size);
+    return !tagci_gather_pays(&c->exact, c, (double)n * size, 0);
 }
 
 static const struct tagci_face face = {check, goes_to_mpi, call_mpi, count_elements};

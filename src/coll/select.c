@@ -7,16 +7,6 @@
 
 #include <math.h>
 
-/* Constants of the model, seconds. They describe an ordinary cluster node (one core a rank) and rank the algorithms; no
- * claim about this machine. */
-static const double pass = 0.25e-9; /* a kernel's pass, per byte of gradient */
-static const struct link {
-    double message, byte;
-} links[2] = {
-    {10e-6, 1 / 1.25e9}, /* network: 10 Gbit/s a rank */
-    {1e-6, 1 / 2.5e9},   /* shared memory: copied in and out */
-};
-
 static const double least_gather = 1 << 16; /* bytes of a gather that may be worth coding */
 
 /* Share of elements that at least one rank keeps, supports being independent. */
@@ -32,27 +22,49 @@ static double value_bytes(const struct tagci_op *op)
     return op->settings->value == TAGCI_VALUE_NATIVE ? (double)tagci_type_size(op->type) : bytes[op->settings->value];
 }
 
+/* Bytes of an element's position. */
+static double index_bytes(const struct tagci_op *op, double kept)
+{
+    double bits = -(kept * log2(kept) + (1 - kept) * log2(1 - kept));
+    int coded = op->settings->index == TAGCI_INDEX_CODED || (op->settings->index == TAGCI_INDEX_AUTO && kept < 1. / 6);
+    return coded ? 1.05 * bits / 8 : 0.125;
+}
+
+/* Computing and sending overlap in `direct` over a network: the longer of the two counts, and a tenth of the other. In
+ * shared memory the processor does both. */
+static double together(const struct tagci_op *op, double computing, double sending)
+{
+    return op->comm->one_node ? computing + sending : fmax(computing, sending) + 0.1 * fmin(computing, sending);
+}
+
+static const struct tagci_link *link_of(const struct tagci_costs *costs, int one_node)
+{
+    return one_node ? &costs->node : &costs->network;
+}
+
 static double seconds(const struct tagci_op *op, const struct tagci_algorithm *a)
 {
-    const struct link *l = &links[op->comm->one_node != 0];
-    int ranks = op->geometry.ranks;
+    const struct tagci_costs *c = &op->settings->costs;
+    const struct tagci_link *l = link_of(c, op->comm->one_node);
+    int ranks = op->geometry.ranks, all = op->args.collective == TAGCI_ALLREDUCE;
     double n = (double)op->geometry.n, remote = (ranks - 1.0) / ranks, kept = 1 - op->share;
-    double wide = (double)tagci_work_size(op->type), all = n * wide * pass, rounds = ceil(log2(ranks));
+    double wide = (double)tagci_work_size(op->type), rounds = ceil(log2(ranks));
+    double together_kept = expected_union(kept, ranks), choose = op->share > 0 ? n * c->select : 0;
     /* The second half of an allreduce brings every rank the union. */
-    double whole = op->args.collective == TAGCI_ALLREDUCE ? expected_union(kept, ranks) : 0;
+    double result = all ? n * remote * (0.125 + wide * together_kept) * l->byte + n * c->decode : 0;
     switch (a->id) {
     case TAGC_ALGORITHM_DENSE:
-        return rounds * l->message + n * wide * remote * l->byte * (whole > 0 ? 2 : 1) + all * remote;
+        return rounds * l->message + n * wide * remote * (l->dense + (all ? l->byte : 0));
     case TAGC_ALGORITHM_PACK:
-        return 3 * rounds * l->message + 4 * all +
-               n * remote * (0.25 + wide * (expected_union(kept, ranks) + whole)) * l->byte;
+        return 3 * rounds * l->message + choose + n * (c->encode + 3 * c->decode) + result +
+               n * remote * (0.25 * l->byte + wide * together_kept * l->dense);
     case TAGC_ALGORITHM_SKETCH:
-        return 4 * rounds * l->message + 6 * all +
-               n * remote * (0.25 + wide * (1.27 * expected_union(kept, ranks) + whole)) * l->byte;
+        return 4 * rounds * l->message + choose + n * (c->encode + 9 * c->decode) + result +
+               n * remote * (0.25 * l->byte + 1.27 * wide * together_kept * l->dense);
     default: {
-        double index = op->share > 0 ? 0.125 : 0;
-        return (ranks - 1) * l->message + 3 * all +
-               n * remote * (index + value_bytes(op) * kept + (whole > 0 ? 0.125 + wide * whole : 0)) * l->byte;
+        double index = op->share > 0 ? index_bytes(op, kept) : 0;
+        return (ranks - 1) * l->message + choose + result +
+               together(op, n * (c->encode + c->decode), n * remote * (index + value_bytes(op) * kept) * l->byte);
     }
     }
 }
@@ -133,7 +145,7 @@ static void select_gather(struct tagci_op *op)
     } else if (named) {
         op->algorithm = &tagci_gather_coded;
         op->reason = TAGC_REASON_NAMED;
-    } else if (tagci_gather_pays(op->comm, bytes)) {
+    } else if (tagci_gather_pays(op->settings, op->comm, bytes, op->tensor != NULL)) {
         op->algorithm = &tagci_gather_coded;
         op->reason = TAGC_REASON_COST;
     } else {
@@ -141,9 +153,13 @@ static void select_gather(struct tagci_op *op)
     }
 }
 
-int tagci_gather_pays(const struct tagci_comm *c, double bytes)
+/* Trained weights need about three quarters of their bytes, and a third where the last ones are remembered. */
+int tagci_gather_pays(const struct tagci_settings *set, const struct tagci_comm *c, double bytes, int remembers)
 {
-    return !c->one_node && bytes >= least_gather;
+    const struct tagci_link *l = link_of(&set->costs, c->one_node);
+    double remote = (c->size - 1.0) / c->size, native = bytes * remote * l->byte;
+    double coding = bytes * (set->costs.compress / c->size + set->costs.decompress);
+    return bytes >= least_gather && l->message + coding + native * (remembers ? 0.35 : 0.75) < native;
 }
 
 void tagci_select(struct tagci_op *op, int64_t call)

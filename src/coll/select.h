@@ -9,7 +9,7 @@
  * number, where the ranks are. Sets share, lossy, residual_in and residual_out. */
 void tagci_select(struct tagci_op *op, int64_t call);
 const char *tagci_reason(int reason); /* a TAGC_REASON_... in words */
-/* Is a lossless gather of this many bytes worth coding by default? */
-int tagci_gather_pays(const struct tagci_comm *c, double bytes);
+/* Is a lossless gather of this many bytes in all worth coding by default? remembers: with a tensor. */
+int tagci_gather_pays(const struct tagci_settings *set, const struct tagci_comm *c, double bytes, int remembers);
 
 #endif

@@ -8,5 +8,6 @@
 int bench_collective(int argc, char **argv);
 int bench_kernels(int argc, char **argv);
 int bench_lossless(int argc, char **argv);
+int bench_tune(int argc, char **argv);
 
 #endif

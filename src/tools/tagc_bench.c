@@ -17,6 +17,7 @@ static const struct {
     {"allreduce", bench_collective, ""},
     {"allgather", bench_collective, ""},
     {"allgatherv", bench_collective, ""},
+    {"tune", bench_tune, "writes the costs that algorithm=auto reckons with; under mpiexec"},
     {"kernels", bench_kernels, "rates of the kernels beside memcpy; no MPI"},
     {"lossless", bench_lossless, "the compressor of the all-gather: ratios and rates on one core; no MPI"},
 };

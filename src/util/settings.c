@@ -90,8 +90,9 @@ static const struct tagci_setting_entry table[TAGCI_SETTINGS] = {
         "One line for every call: which algorithm and why, bytes, times.",
         TAGCI_KIND_TEXT, OFFSET(trace), 0, NULL, 0},
     [TAGCI_SET_TUNING] = {"tuning", "unset or a file's name",
-        "File with measured costs for algorithm=auto. Not in this version.",
-        TAGCI_KIND_TEXT, OFFSET(tuning), 0, NULL, 1},
+        "File with measured costs for algorithm=auto and for gathers, which tagc_bench tune writes. Where its names "
+        "differ between ranks, what the files say must not.",
+        TAGCI_KIND_COSTS, OFFSET(tuning), 1, NULL, 0},
 };
 /* clang-format on */
 
@@ -120,6 +121,7 @@ static void defaults(struct tagci_settings *s)
     s->sparsity.n = 1;
     s->error_feedback = 1;
     s->min_count = TAGCI_MIN_COUNT_DEFAULT;
+    s->costs = tagci_costs_builtin;
     strcpy(s->layers, "transformer");
     strcpy(s->backend, "auto");
 }
@@ -427,8 +429,14 @@ uint64_t tagci_setting_hash(const struct tagci_settings *s, int i)
     if (!table[i].shared)
         return 0;
     tagci_setting_print(s, i, text, sizeof text);
+    const char *facts = text;
+    size_t n = strlen(text);
+    if (table[i].kind == TAGCI_KIND_COSTS) { /* the same file may have different names */
+        facts = (const char *)&s->costs;
+        n = sizeof s->costs;
+    }
     uint64_t hash = 0xcbf29ce484222325u;
-    for (const char *p = text; *p; p++)
+    for (const char *p = facts; p < facts + n; p++)
         hash = (hash ^ (unsigned char)*p) * 0x100000001b3u;
     return hash;
 }

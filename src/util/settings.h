@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/costs.h"
+
 enum tagci_algorithm_id { /* values of the setting `algorithm`; those of TAGC_ALGORITHM_... beside AUTO */
                           TAGCI_ALGORITHM_AUTO,
                           TAGCI_ALGORITHM_DENSE,
@@ -74,6 +76,7 @@ struct tagci_settings {
     int64_t warmup;
     int progress, checksum, verify;
     char layers[TAGCI_TEXT_MAX], backend[TAGCI_TEXT_MAX], trace[TAGCI_TEXT_MAX], tuning[TAGCI_TEXT_MAX];
+    struct tagci_costs costs; /* what the file of `tuning` says, or as built in */
     enum tagci_setting_source source[TAGCI_SETTINGS];
 };
 

@@ -24,8 +24,7 @@ static void make_c_locale(void)
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-/* A finite number that takes up the whole of n characters. */
-static int read_number(const char *text, size_t n, double *out)
+int tagci_read_number(const char *text, size_t n, double *out)
 {
     char copy[64], *end;
     if (n == 0 || n >= sizeof copy || strspn(text, "0123456789+-.eE") < n)
@@ -65,7 +64,7 @@ static void print_number(double x, char *text, size_t size)
 
 static int read_share(const char *text, size_t n, double *out)
 {
-    return read_number(text, n, out) || !(*out >= 0 && *out <= 0.9999) ? -1 : 0;
+    return tagci_read_number(text, n, out) || !(*out >= 0 && *out <= 0.9999) ? -1 : 0;
 }
 
 static int read_schedule(struct tagci_schedule *s, const char *text, char *more, size_t size)
@@ -201,14 +200,14 @@ int tagci_setting_parse(struct tagci_settings *s, int i, const char *text, char 
     case TAGCI_KIND_THRESHOLD:
         if (strcasecmp(text, "unset") == 0)
             x = 0;
-        else if (read_number(text, strlen(text), &x) || !(x > 0))
+        else if (tagci_read_number(text, strlen(text), &x) || !(x > 0))
             return -1;
         *(double *)at = x;
         return 0;
     case TAGCI_KIND_RATIO:
         if (strcasecmp(text, "auto") == 0)
             x = 0;
-        else if (read_number(text, strlen(text), &x) || !(x > 1))
+        else if (tagci_read_number(text, strlen(text), &x) || !(x > 1))
             return -1;
         *(double *)at = x;
         return 0;
@@ -216,6 +215,11 @@ int tagci_setting_parse(struct tagci_settings *s, int i, const char *text, char 
         return check_backends(text, more, size) ? -1 : take_text(at, text, more, size);
     case TAGCI_KIND_TEXT:
         return take_text(at, strcasecmp(text, "unset") == 0 ? "" : text, more, size);
+    case TAGCI_KIND_COSTS:
+        if (take_text(at, strcasecmp(text, "unset") == 0 ? "" : text, more, size))
+            return -1;
+        s->costs = tagci_costs_builtin;
+        return *(char *)at ? tagci_costs_read(at, &s->costs, more, size) : 0;
     case TAGCI_KIND_LAYERS: /* what the rules say is read where they are used */
         return take_text(at, text, more, size);
     }
@@ -274,6 +278,7 @@ void tagci_setting_print(const struct tagci_settings *s, int i, char *text, size
         word = at;
         break;
     case TAGCI_KIND_TEXT:
+    case TAGCI_KIND_COSTS:
         word = *(const char *)at ? at : "unset";
         break;
     }

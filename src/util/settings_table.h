@@ -19,7 +19,8 @@ enum tagci_setting_kind {
     TAGCI_KIND_RATIO,
     TAGCI_KIND_LAYERS,
     TAGCI_KIND_BACKEND,
-    TAGCI_KIND_TEXT
+    TAGCI_KIND_TEXT,
+    TAGCI_KIND_COSTS /* a file's name; what it says is in `costs` */
 };
 
 struct tagci_setting_entry {
@@ -34,5 +35,8 @@ struct tagci_setting_entry {
 const struct tagci_setting_entry *tagci_setting_entry(int i);
 /* Reads a text into the field. 0, or -1; `more` may then say more than that it is none of the values allowed. */
 int tagci_setting_parse(struct tagci_settings *s, int i, const char *text, char *more, size_t size);
+
+/* A finite number that takes up the whole of n characters, as in the C locale. 0 or -1. */
+int tagci_read_number(const char *text, size_t n, double *out);
 
 #endif

@@ -7,6 +7,7 @@
 
 mpi_tests = \
     tests/mpi/bytes \
+    tests/mpi/choice \
     tests/mpi/errors \
     tests/mpi/feedback \
     tests/mpi/gather \

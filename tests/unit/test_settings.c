@@ -313,13 +313,52 @@ static void given_combinations_expect_refusal(void **state)
         pairs[1] = "native";
         assert_int_equal(with("field", pairs), TAGCI_SETTING_OK);
     }
-    static const char *const missing[][2] = {{"tagc_algorithm", "hierarchical"}, {"tagc_tuning", "costs.txt"}};
+    static const char *const missing[][2] = {{"tagc_algorithm", "hierarchical"}};
     for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++) {
         assert_int_equal(with_one(missing[i][0], missing[i][1]), TAGCI_SETTING_UNSUPPORTED);
         assert_non_null(strstr(why, missing[i][0] + 5));
         assert_non_null(strstr(why, missing[i][1]));
         assert_non_null(strstr(why, "info"));
     }
+}
+
+static void given_costs_expect_file_read(void **state)
+{
+    (void)state;
+    char name[] = "/tmp/tagc-costs-XXXXXX";
+    static const char *const bad[] = {"kernel.encode",   "kernel.encode 1e-9 2", "kernel.encode -1",
+                                      "kernel.encode 1", "kernel.nonsense 1e-9", "kernel.encode 1e-9x"};
+    FILE *f = fdopen(mkstemp(name), "w");
+    assert_non_null(f);
+    assert_int_equal(with_one("tagc_min_count", "1"), TAGCI_SETTING_OK);
+    double built_in = s.costs.decode;
+    uint64_t hash = tagci_settings_hash(&s);
+    fprintf(f, "# comment\n\n  kernel.encode 2.5e-9 # another\nnetwork.dense 1e-8\n");
+    fclose(f);
+    const char *pairs[] = {"tagc_tuning", name, "tagc_min_count", "1", NULL};
+    assert_int_equal(with("field", pairs), TAGCI_SETTING_OK);
+    assert_true(s.costs.encode == 2.5e-9 && s.costs.network.dense == 1e-8 && s.costs.decode == built_in);
+    assert_true(tagci_settings_hash(&s) != hash);
+    hash = tagci_setting_hash(&s, TAGCI_SET_TUNING);
+    strcpy(s.tuning, "another name");
+    assert_true(tagci_setting_hash(&s, TAGCI_SET_TUNING) == hash);
+    /* what is written can be read, and means the same */
+    f = fopen(name, "w");
+    tagci_costs_write(f, &s.costs);
+    fclose(f);
+    struct tagci_costs again;
+    assert_int_equal(tagci_costs_read(name, &again, why, sizeof why), 0);
+    assert_memory_equal(&again, &s.costs, sizeof again);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        f = fopen(name, "w");
+        fprintf(f, "node.byte 1e-9\n%s\n", bad[i]);
+        fclose(f);
+        assert_int_equal(with("field", pairs), TAGCI_SETTING_BAD);
+        assert_non_null(strstr(why, "line 2"));
+    }
+    remove(name);
+    assert_int_equal(with("field", pairs), TAGCI_SETTING_BAD);
+    assert_non_null(strstr(why, name));
 }
 
 static void given_no_tensor_expect_exact(void **state)
@@ -399,6 +438,7 @@ int main(void)
         cmocka_unit_test_setup(given_unknown_names_expect_errors, clean),
         cmocka_unit_test_setup(given_hidden_mistake_expect_error, clean),
         cmocka_unit_test_setup(given_combinations_expect_refusal, clean),
+        cmocka_unit_test_setup(given_costs_expect_file_read, clean),
         cmocka_unit_test_setup(given_no_tensor_expect_exact, clean),
         cmocka_unit_test_setup(given_schedule_expect_share_of_call, clean),
         cmocka_unit_test_setup(given_settings_expect_hash_of_shared_ones, clean),
