@@ -10,7 +10,6 @@
 #define TAGCB_GPU_NAME cuda
 #endif
 #define GPU(x) cuda##x
-#define GPU_NO_DEVICE cudaErrorNoDevice
 
 static cudaError_t gpu_host_alloc(void **at, size_t bytes)
 {

@@ -34,7 +34,12 @@
 #define BLOCK ((unsigned)TAGCB_BLOCK)
 #define WAVES_MOST (TAGCB_BLOCK / 32)
 
+/* Two blocks at a time on a processor: so one loads while the other counts. */
+#if defined __CUDACC__
+#define KERNEL __global__ __launch_bounds__(TAGCB_BLOCK, 2)
+#else
 #define KERNEL __global__ __launch_bounds__(TAGCB_BLOCK)
+#endif
 #define DEVICE static __device__ __forceinline__
 
 /* What kernels share with the host code of src/core */

@@ -126,16 +126,21 @@ DEVICE void encode_plain(struct tagci_chunk *c, struct pass_shared *shared, stru
                          enum tagci_value value)
 {
     enum tagci_value form = tagci_value_plain((enum tagci_type)TYPE, value);
-    size_t longest = c->all ? 0 : tagci_bitmap_words(c->n) * 8;
+    size_t longest = tagci_bitmap_words(c->n) * 8;
     unsigned char *out = c->frame + TAGCI_FRAME_HEADER;
-    uint32_t kept = plain_pass<TYPE>(c, shared, form, c->all, out + longest);
-    int indexed = index_for(c, value, kept);
+    uint32_t kept;
+    int indexed;
+    bool whole = c->all;
+    for (;; whole = true) { /* seldom twice */
+        kept = plain_pass<TYPE>(c, shared, form, whole, whole ? out : out + longest);
+        indexed = index_for(c, value, kept);
+        if (indexed || whole)
+            break;
+    }
     struct tagci_frame_parts p;
     size_t bytes = tagci_frame_measure(c->type, value, c->n, indexed, indexed ? kept : c->n, 0, &p);
     if (indexed)
         move_down(out + p.index + p.low, out + longest, p.codes);
-    else if (!c->all) /* seldom */
-        plain_pass<TYPE>(c, shared, form, true, out);
     finish_frame(c, shared, s, value, indexed, kept, 0, &p, bytes);
 }
 

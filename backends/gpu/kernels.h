@@ -149,6 +149,19 @@ template <class F> void alike(struct tagci_chunk *chunks, size_t n, bool by_valu
 }
 } // namespace
 
+int LAUNCHER(status)(void)
+{
+#if defined __CUDACC__
+    cudaFuncAttributes attributes;
+    return cudaFuncGetAttributes(&attributes, (const void *)link_frames_kernel);
+#elif defined __HIP__
+    hipFuncAttributes attributes;
+    return hipFuncGetAttributes(&attributes, (const void *)link_frames_kernel);
+#else
+    return 0;
+#endif
+}
+
 void LAUNCHER(select)(const struct tagcb_place *at, enum tagci_type type, struct tagci_choice *choices, size_t n)
 {
     FOR_TYPE(type, select_of, at, choices, n);

@@ -22,6 +22,8 @@ struct tagcb_place {
 #ifdef __cplusplus
 extern "C" {
 #endif
+/* The runtime library's error, as a number, if the present device cannot run these kernels (built for others); else 0. */
+int LAUNCHER(status)(void);
 void LAUNCHER(select)(const struct tagcb_place *at, enum tagci_type type, struct tagci_choice *choices, size_t n);
 void LAUNCHER(count_key)(const struct tagcb_place *at, enum tagci_type type, struct tagci_tally *tallies, size_t n);
 void LAUNCHER(sparsify)(const struct tagcb_place *at, struct tagci_chunk *chunks, size_t n);

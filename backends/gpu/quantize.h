@@ -225,18 +225,22 @@ DEVICE void encode_blocks(struct tagci_chunk *c, struct pass_shared *shared, str
                           struct block_shared<TYPE> *blocks)
 {
     typedef typename element<TYPE>::work W;
-    size_t longest = c->all ? 0 : tagci_bitmap_words(c->n) * 8;
-    size_t scales = tagci_pad8(tagci_value_blocks(c->n) * 2);
-    unsigned char *at = c->frame + TAGCI_FRAME_HEADER, *codes = at + longest + scales;
-    uint32_t kept = block_pass<TYPE>(c, shared, blocks, c->all, codes), escapes = blocks->escapes;
-    if (escapes * TAGCI_ESCAPE_SHARE > kept) {
-        encode_plain<TYPE>(c, shared, s, TAGCI_VALUE_NATIVE);
-        return;
-    }
-    int indexed = index_for(c, c->value, kept);
-    if (!indexed && !c->all) { /* seldom */
-        codes = at + scales;
-        block_pass<TYPE>(c, shared, blocks, true, codes);
+    size_t longest = tagci_bitmap_words(c->n) * 8, scales = tagci_pad8(tagci_value_blocks(c->n) * 2);
+    unsigned char *at = c->frame + TAGCI_FRAME_HEADER, *codes;
+    uint32_t kept, escapes;
+    int indexed;
+    bool whole = c->all;
+    for (;; whole = true) { /* seldom twice */
+        codes = at + scales + (whole ? 0 : longest);
+        kept = block_pass<TYPE>(c, shared, blocks, whole, codes);
+        escapes = blocks->escapes;
+        if (escapes * TAGCI_ESCAPE_SHARE > kept) {
+            encode_plain<TYPE>(c, shared, s, TAGCI_VALUE_NATIVE);
+            return;
+        }
+        indexed = index_for(c, c->value, kept);
+        if (indexed || whole)
+            break;
     }
     struct tagci_frame_parts p;
     uint32_t values = indexed ? kept : (uint32_t)c->n;

@@ -5,7 +5,7 @@
  * defined
  *   TAGCB_GPU_NAME   cuda or hip
  *   GPU(x)           a name of the runtime library
- *   and, where the libraries differ, gpu_host_alloc, gpu_host_free, gpu_memory_of, GPU_NO_DEVICE
+ *   and, where the libraries differ, gpu_host_alloc, gpu_host_free, gpu_memory_of
  * One order is one stream. Descriptors stand in pinned memory, which the device reads where it is. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,12 +66,14 @@ static int leave(const struct gpu_order *o, int before, int result)
 
 static const char *probe(void)
 {
+    static _Thread_local char text[160];
     int count = 0;
     GPU(Error_t) error = GPU(GetDeviceCount)(&count);
     (void)GPU(GetLastError)();
-    if (error == GPU_NO_DEVICE || (error == GPU(Success) && count == 0))
-        return "no device";
-    return error == GPU(Success) ? NULL : GPU(GetErrorString)(error);
+    if (error == GPU(Success))
+        return count ? NULL : "no device";
+    snprintf(text, sizeof text, "no device: %.120s", GPU(GetErrorString)(error)); /* as without a driver */
+    return text;
 }
 
 static const char *describe(void)
@@ -166,7 +168,7 @@ static int order_fill(struct gpu_order *o)
     struct GPU(DeviceProp) properties;
     void *scratch = NULL;
     if (bad(GPU(GetDevice)(&o->device)) || bad(GPU(GetDeviceProperties)(&properties, o->device)) ||
-        bad(GPU(StreamCreateWithFlags)(&o->stream, GPU(StreamNonBlocking))))
+        bad((GPU(Error_t))LAUNCHER(status)()) || bad(GPU(StreamCreateWithFlags)(&o->stream, GPU(StreamNonBlocking))))
         return -1;
     for (int i = 0; i < TAGCI_MARKS; i++)
         if (bad(GPU(EventCreateWithFlags)(&o->mark[i], GPU(EventDisableTiming))))

@@ -10,7 +10,6 @@
 #define TAGCB_GPU_NAME hip
 #endif
 #define GPU(x) hip##x
-#define GPU_NO_DEVICE hipErrorNoDevice
 /* Names without a struct of the same name */
 #define hipDeviceProp hipDeviceProp_t
 #define hipPointerAttributes hipPointerAttribute_t
