@@ -22,6 +22,7 @@ gpu_files = $(gpu_kernel_files) \
     backends/gpu/vtable.h \
     backends/cuda/cuda.c \
     backends/cuda/kernels.cu \
+    backends/cuda/nvcc-lt.sh \
     backends/hip/hip.c \
     backends/hip/kernels.hip
 executor_files = \
