@@ -29,6 +29,8 @@ provides() {
     libsimde-dev) [ -r /usr/include/simde/x86/avx512.h ] || [ -d /usr/include/simde ] ;;
     libclang-rt-dev) have clang && sanitizes clang ;;
     libomp-dev) have clang && echo 'int main(void){return 0;}' | clang -fopenmp -xc - -o /dev/null 2>/dev/null ;;
+    hipcc) have hipcc ;;
+    libamdhip64-dev) [ -r /usr/include/hip/hip_runtime_api.h ] || [ -d /opt/rocm/include/hip ] ;;
     gnuplot-nox) have gnuplot ;;
     bible-kjv) have bible ;;
     iproute2) have ip && have tc ;;
