@@ -84,7 +84,7 @@ matrices='*ln_*:algorithm=dense'
 run int4 4 0 0.7% --collective tagc --layers "$matrices" --algorithm direct --value int4
 run top20 4 0 2% --collective tagc --layers "$matrices" --algorithm direct --sparsity 0.8
 # The same, and every rank computes with weights of 8 bits; their owners keep them exactly.
-run int4-gather8 4 0 1.5% --collective tagc --layers "$matrices" --algorithm direct --value int4 --gather int8
+run int4-gather8 4 0 1% --collective tagc --layers "$matrices" --algorithm direct --value int4 --gather int8
 # The built-in rules: the feed-forward matrices and the embedding bear more, the rest travels as it is.
 run transformer95 4 0 2% --collective tagc --layers transformer:sparsity=0.95,algorithm=direct
 run transformer99 4 0 2% --collective tagc --layers transformer:sparsity=0.99,algorithm=direct
