@@ -54,6 +54,8 @@ AC_DEFUN([TAGC_MPI], [
 #include <mpi.h>
 #ifdef OPEN_MPI
 tagc_version OMPI_MAJOR_VERSION . OMPI_MINOR_VERSION . OMPI_RELEASE_VERSION
+#elif defined I_MPI_VERSION
+tagc_version I_MPI_VERSION
 #elif defined MPICH_VERSION
 tagc_version MPICH_VERSION
 #endif
@@ -63,6 +65,12 @@ _TAGC
     test -n "$tagc_cv_mpi_version" || tagc_cv_mpi_version=unknown])
   MPI_IMPL_VERSION=$tagc_cv_mpi_version
   AS_CASE([$MPI_IMPL], [mpich], [MPI_NAME=MPICH], [openmpi], [MPI_NAME='Open MPI'], [MPI_NAME='unknown MPI'])
+  dnl It is of MPICH's kind, and its header says so too
+  AC_PREPROC_IFELSE([AC_LANG_SOURCE([[#include <mpi.h>
+#ifndef I_MPI_VERSION
+#error no
+#endif
+    ]])], [MPI_NAME='Intel MPI'])
   AC_DEFINE_UNQUOTED([TAGC_BUILD_MPI], ["$MPI_NAME $MPI_IMPL_VERSION"], [MPI of the build, by its header])
 
   dnl Users who link statically need MPI's own flags: by its pkg-config module, if that is this MPI, else as CC says.
