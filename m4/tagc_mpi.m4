@@ -119,7 +119,13 @@ static int w(int n, void **s, double o, MPI_Status *t) { (void)n; (void)s; (void
   AS_IF([test "$tagc_cv_grequest" = yes], [
     AC_DEFINE([HAVE_MPIX_GREQUEST_START], [1], [MPI offers MPIX_Grequest_start])
     AS_VAR_APPEND([tagc_mpi_has], [", MPIX_Grequest_start"])])
-  AC_CHECK_FUNCS([MPIX_Query_cuda_support MPIX_GPU_query_support])
+  dnl Whether MPI takes device pointers is asked at run time, if it can be asked
+  AC_CHECK_DECLS([MPIX_GPU_query_support, MPIX_Query_cuda_support, MPIX_Query_rocm_support, MPIX_Query_hip_support],
+                 [], [], [[#include <mpi.h>
+#ifdef HAVE_MPI_EXT_H
+#include <mpi-ext.h>
+#endif
+]])
   tagc_mpi_has=`echo "$tagc_mpi_has" | sed 's/^, //'`
 ])
 

@@ -48,16 +48,23 @@ libtagc_files = \
     src/api/version.c \
     src/api/weak.c \
     src/backend/backend.h \
+    src/backend/device.c \
+    src/backend/device.h \
     src/backend/fallback.c \
+    src/backend/module.c \
+    src/backend/module.h \
     src/backend/registry.c \
     src/coll/agree.c \
     src/coll/agree.h \
+    src/coll/aware.c \
     src/coll/checkpoint.c \
     src/coll/checkpoint.h \
     src/coll/comm.c \
     src/coll/comm.h \
     src/coll/cuts.c \
     src/coll/cuts.h \
+    src/coll/edge.c \
+    src/coll/edge.h \
     src/coll/engine.c \
     src/coll/engine.h \
     src/coll/gather.h \

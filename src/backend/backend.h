@@ -34,7 +34,7 @@ enum tagci_memory {
 struct tagci_order {
     const struct tagci_backend *backend;
 };
-/* An order has marks 0 .. 7. A mark that is set again forgets where it stood. The last one is the fallback's. */
+/* An order has marks 0 .. 7. A mark that is set again forgets where it stood. The last two are the library's own, for waits. */
 #define TAGCI_MARKS 8
 
 /* A stretch that is to be cut, and where. */
@@ -188,7 +188,12 @@ struct tagci_module {
 /* Backend for a tensor by the setting `backend` (an ordered list, "auto", "^name"); NULL and a reason (static or
  * in-place text of at most 200 bytes) if none fits. */
 const struct tagci_backend *tagci_backend_pick(const char *setting, char reason[200]);
-const struct tagci_backend *tagci_backend_at(int i); /* i-th registered one, NULL after the last */
+const struct tagci_backend *tagci_backend_at(int i); /* i-th that is there, NULL after the last */
+/* Name of the i-th that this library knows and that is not there, and why; NULL after the last. */
+const char *tagci_backend_missing(int i, const char **reason);
+/* Whether a setting that names none lets this one take a tensor whose buffers are its own. */
+int tagci_backend_may_take(const char *setting, const char *name);
+void tagci_backend_add(const struct tagci_backend *b); /* for tests, at the beginning of a program */
 /* Name known to this version of the library, present or not (cuda, hip too). */
 int tagci_backend_known(const char *name, size_t len);
 
@@ -200,6 +205,6 @@ static inline int tagci_backend_is_device(const struct tagci_backend *b)
     return b->classify != NULL;
 }
 
-extern const struct tagci_backend tagcb_openmp;
+extern const struct tagci_backend tagcb_openmp, tagcb_cuda, tagcb_hip; /* the last two only where they are linked in */
 
 #endif

@@ -1,17 +1,70 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the TAGC authors */
+#include "config.h"
+
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/backend.h"
+#include "backend/module.h"
 
-static const struct tagci_backend *const registered[] = {&tagcb_openmp};
-/* Names that a setting may hold although nothing of them is in this build. */
-static const char *const absent[] = {"cuda", "hip"};
+/* Backends in modules; those of a static build are linked in instead. A setting may name them wherever they are. */
+static struct {
+    const char *name;
+    char reason[200]; /* why it is not there; "": it is */
+} modules[] = {{"cuda", ""}, {"hip", ""}};
+#define MODULES (sizeof modules / sizeof *modules)
+
+static const struct tagci_backend *linked(const char *name)
+{
+    (void)name;
+#ifdef TAGC_LINK_CUDA
+    if (!strcmp(name, "cuda"))
+        return &tagcb_cuda;
+#endif
+#ifdef TAGC_LINK_HIP
+    if (!strcmp(name, "hip"))
+        return &tagcb_hip;
+#endif
+    return NULL;
+}
+
+static const struct tagci_backend *registered[16] = {&tagcb_openmp};
+static int count = 1;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void find_modules(void)
+{
+    for (size_t i = 0; i < MODULES; i++) {
+        const struct tagci_backend *b = linked(modules[i].name);
+        if (!b)
+            b = tagci_module_load(modules[i].name, modules[i].reason);
+        if (b)
+            registered[count++] = b;
+    }
+}
 
 const struct tagci_backend *tagci_backend_at(int i)
 {
-    return i >= 0 && i < (int)(sizeof registered / sizeof *registered) ? registered[i] : NULL;
+    pthread_once(&once, find_modules);
+    return i >= 0 && i < count ? registered[i] : NULL;
+}
+
+void tagci_backend_add(const struct tagci_backend *b)
+{
+    pthread_once(&once, find_modules);
+    registered[count++] = b;
+}
+
+const char *tagci_backend_missing(int i, const char **reason)
+{
+    pthread_once(&once, find_modules);
+    for (size_t m = 0; m < MODULES; m++)
+        if (modules[m].reason[0] && i-- == 0) {
+            *reason = modules[m].reason;
+            return modules[m].name;
+        }
+    return NULL;
 }
 
 static const struct tagci_backend *named(const char *name, size_t len)
@@ -25,8 +78,8 @@ static const struct tagci_backend *named(const char *name, size_t len)
 
 int tagci_backend_known(const char *name, size_t len)
 {
-    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
-        if (strlen(absent[i]) == len && !memcmp(absent[i], name, len))
+    for (size_t i = 0; i < MODULES; i++)
+        if (strlen(modules[i].name) == len && !memcmp(modules[i].name, name, len))
             return 1;
     return named(name, len) != NULL;
 }
@@ -51,6 +104,25 @@ static const struct tagci_backend *usable(const struct tagci_backend *b, const c
     return NULL;
 }
 
+static void say_missing(const char *name, size_t len, char reason[200])
+{
+    const char *why, *missing;
+    for (int i = 0; (missing = tagci_backend_missing(i, &why)); i++)
+        if (strlen(missing) == len && !memcmp(missing, name, len))
+            snprintf(reason, 200, "backend %s: %.180s", missing, why);
+}
+
+int tagci_backend_may_take(const char *setting, const char *name)
+{
+    for (const char *at = setting; *at; at += *at == ',') {
+        size_t len = strcspn(at, ",");
+        if (*at != '^' && len)
+            return len == 4 && !memcmp(at, "auto", 4) && !excluded(setting, name); /* or others are named */
+        at += len;
+    }
+    return !excluded(setting, name);
+}
+
 const struct tagci_backend *tagci_backend_pick(const char *setting, char reason[200])
 {
     const struct tagci_backend *b;
@@ -64,7 +136,7 @@ const struct tagci_backend *tagci_backend_pick(const char *setting, char reason[
             if (any)
                 break;
             if (!(b = named(at, len)))
-                snprintf(reason, 200, "backend %.*s is not in this build", (int)(len < 100 ? len : 100), at);
+                say_missing(at, len, reason);
             else if (usable(b, setting, reason))
                 return b;
         }
