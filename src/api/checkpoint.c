@@ -23,6 +23,15 @@ static int check_buffer(const char *call, const struct tagci_tensor *t, const vo
     return buf ? MPI_SUCCESS : null_argument(call, t, MPI_ERR_BUFFER, "buf");
 }
 
+/* The residual comes to the host, wherever it lives. */
+static int at_hand(const char *call, struct tagci_tensor *t)
+{
+    if (!tagci_tensor_to_host(t))
+        return MPI_SUCCESS;
+    return tagci_error(MPI_ERR_NO_MEM, "%s: tensor " NAME_SHOWN ": no memory for the residual on the host", call,
+                       t->name);
+}
+
 int TAGC_Tensor_pack_size(TAGC_Tensor tensor, MPI_Count *bytes)
 {
     static const char call[] = "TAGC_Tensor_pack_size";
@@ -48,7 +57,10 @@ int TAGC_Tensor_pack(TAGC_Tensor tensor, void *buf, MPI_Count bytes)
                            (long long)bytes, (unsigned long long)tagci_image_bytes(t));
     if (code)
         return tagci_api_raise(t, code);
+    if ((code = at_hand(call, t)))
+        return tagci_api_raise(t, code);
     tagci_checkpoint_pack(t, buf);
+    tagci_tensor_to_device(t); /* or it goes with its next operation */
     return MPI_SUCCESS;
 }
 
@@ -62,7 +74,11 @@ int TAGC_Tensor_unpack(TAGC_Tensor tensor, const void *buf, MPI_Count bytes)
     if (!code && bytes < 0)
         code = tagci_error(MPI_ERR_ARG, "%s: tensor " NAME_SHOWN ": bytes is %lld", call, t->name, (long long)bytes);
     if (!code)
+        code = at_hand(call, t);
+    if (!code)
         code = tagci_checkpoint_unpack(call, t, buf, (uint64_t)bytes);
+    if (t)
+        tagci_tensor_to_device(t);
     return code ? tagci_api_raise(t, code) : MPI_SUCCESS;
 }
 
@@ -77,10 +93,13 @@ static int with_file(const char *call, TAGC_Tensor tensor, const char *path,
     if (!code && (!path || !path[0]))
         code =
             tagci_error(MPI_ERR_ARG, "%s: tensor " NAME_SHOWN ": path is %s", call, t->name, path ? "empty" : "NULL");
+    if (!code)
+        code = at_hand(call, t);
     struct tagci_fact_of_call facts[2] = {{"path", code ? 0 : tagci_hash_text(path)}, {NULL, 0}};
     code = tagci_meet(t->comm, call, t->name, code, TAGC_ERR_MISMATCH, facts);
     if (!code)
         code = work(call, t, path);
+    tagci_tensor_to_device(t);
     return code ? tagci_api_raise(t, code) : MPI_SUCCESS;
 }
 

@@ -122,6 +122,22 @@ static int run(const struct tagci_args *a, enum tagci_form form, struct tagci_co
     return MPI_SUCCESS;
 }
 
+/* Buffers may be on a device that MPI does not reach. */
+static int with_edges(const struct tagci_args *a, const struct tagci_face *face, const struct tagci_comm *c)
+{
+    struct tagci_edges edges;
+    struct tagci_args here = *a;
+    struct tagci_device *device = NULL;
+    const struct tagci_backend *owner = tagci_edges_find(&edges, a, c);
+    int code = owner ? tagci_edges_lift(&edges, &here, owner, &device) : MPI_SUCCESS;
+    if (!code)
+        code = face->call_mpi(&here);
+    if (!device)
+        return code;
+    int back = tagci_edges_drop(&edges, a, device, code);
+    return code ? code : back;
+}
+
 /* A call without a tensor that goes to MPI as it stands: nothing is between the user and MPI but this. */
 static int pass_on(const struct tagci_args *a, const struct tagci_face *face, const struct tagci_comm *c)
 {
@@ -133,7 +149,7 @@ static int pass_on(const struct tagci_args *a, const struct tagci_face *face, co
     /* Asking for the time would be most of what a short call costs here. */
     int timed = (double)n * size >= 1 << 16;
     double then = timed ? MPI_Wtime() : 0;
-    int code = face->call_mpi(a);
+    int code = tagci_device_possible() ? with_edges(a, face, c) : face->call_mpi(a);
     if (code)
         return code;
     struct tagci_stats s = {{0}};

@@ -108,12 +108,13 @@ static int set_up(const char *call, struct tagci_tensor *t, MPI_Info info)
     if (!t->backend)
         return tagci_error(TAGC_ERR_BACKEND, "%s: tensor " NAME_SHOWN ": backend=%.80s: %s", call, t->name,
                            t->settings.backend, reason);
-    if (tagci_tensor_lossy(t) && t->backend->open) {
-        if (t->backend->open())
-            return tagci_error(TAGC_ERR_BACKEND, "%s: tensor " NAME_SHOWN ": backend %s cannot be opened", call,
-                               t->name, t->backend->name);
+    if (tagci_tensor_lossy(t)) {
+        tagcb_openmp.open(); /* cannot fail */
         t->opened = 1;
     }
+    if (tagci_backend_is_device(t->backend) && tagci_tensor_use(t, t->backend))
+        return tagci_error(TAGC_ERR_BACKEND, "%s: tensor " NAME_SHOWN ": backend %s has no device or no memory for it",
+                           call, t->name, t->settings.backend);
     if (tagci_tensor_lossy(t) && t->settings.error_feedback && tagci_tensor_need_residual(t))
         return tagci_error(MPI_ERR_NO_MEM, "%s: tensor " NAME_SHOWN ": no memory for a residual of %zu elements", call,
                            t->name, t->count);
@@ -276,10 +277,10 @@ int TAGC_Tensor_get_info(TAGC_Tensor tensor, MPI_Info *info_used)
 }
 
 /* sqrt of the sum of (x / scale)^2. */
-static double norm_of(const struct tagci_tensor *t, double scale)
+static double norm_of(const struct tagci_tensor *t, const void *residual, double scale)
 {
-    const float *f = t->residual;
-    const double *d = t->residual;
+    const float *f = residual;
+    const double *d = residual;
     double sum = 0;
     if (tagci_work_is_double(t->type))
         for (size_t i = 0; i < t->count; i++)
@@ -288,6 +289,33 @@ static double norm_of(const struct tagci_tensor *t, double scale)
         for (size_t i = 0; i < t->count; i++)
             sum += (double)f[i] * (double)f[i];
     return sqrt(sum);
+}
+
+/* The residual of a tensor on a device, in host memory that the caller frees; NULL: failed. An order of its own: the
+ * tensor's may be at work. */
+static void *copy_of_residual(const struct tagci_tensor *t)
+{
+    size_t bytes = t->count * tagci_work_size(t->type);
+    struct tagci_device *d = tagci_device_get(t->device->of);
+    void *copy = tagci_alloc(bytes, 1);
+    if (d && copy && (tagci_device_copy(d, copy, t->residual, bytes) || tagci_device_settle(d))) {
+        tagci_free(copy);
+        copy = NULL;
+    }
+    tagci_device_put(d);
+    return copy;
+}
+
+static double norm(const struct tagci_tensor *t, const void *residual)
+{
+    double l2 = norm_of(t, residual, 1);
+    if (tagci_work_is_double(t->type) && (isinf(l2) || l2 < 0x1p-480)) { /* squares may have left the range */
+        double largest = 0;
+        for (size_t i = 0; i < t->count; i++)
+            largest = fmax(largest, fabs(((const double *)residual)[i]));
+        l2 = largest > 0 ? largest * norm_of(t, residual, largest) : 0;
+    }
+    return l2;
 }
 
 int TAGC_Tensor_get_norm(TAGC_Tensor tensor, double *l2)
@@ -302,12 +330,13 @@ int TAGC_Tensor_get_norm(TAGC_Tensor tensor, double *l2)
     *l2 = 0;
     if (!t->residual || t->residual_is_zero)
         return MPI_SUCCESS;
-    *l2 = norm_of(t, 1);
-    if (tagci_work_is_double(t->type) && (isinf(*l2) || *l2 < 0x1p-480)) { /* squares may have left the range */
-        double largest = 0;
-        for (size_t i = 0; i < t->count; i++)
-            largest = fmax(largest, fabs(((const double *)t->residual)[i]));
-        *l2 = largest > 0 ? largest * norm_of(t, largest) : 0;
-    }
+    void *copy = t->resident ? copy_of_residual(t) : NULL;
+    if (t->resident && !copy)
+        return tagci_api_raise(t, tagci_error(TAGC_ERR_BACKEND,
+                                              "%s: tensor " NAME_SHOWN ": the residual cannot be copied "
+                                              "from the device",
+                                              call, t->name));
+    *l2 = norm(t, copy ? copy : t->residual);
+    tagci_free(copy);
     return MPI_SUCCESS;
 }

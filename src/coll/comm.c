@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/device.h"
 #include "coll/agree.h"
 #include "tagc.h"
 #include "util/error.h"
@@ -83,6 +84,7 @@ static int finalizing(MPI_Comm comm, int key, void *value, void *extra)
     __atomic_store_n(&started, 2, __ATOMIC_RELEASE);
     for (int i = n_at_finalize; i-- > 0;)
         at_finalize[i]();
+    tagci_device_release_all();
     /* What the user's communicators still hold goes when MPI deletes their attributes; MPI does not promise to do that
      * for those alive at the end, so the duplicates go now and the states stay valid until then. */
     for (struct tagci_comm *c = all_comms; c; c = c->next)

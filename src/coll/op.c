@@ -31,26 +31,52 @@ void *tagci_op_take(struct tagci_op *op, size_t count, size_t size)
     return piece; /* room() of the same parties asked for as much: checked when the room is laid out */
 }
 
+void *tagci_op_take_data(struct tagci_op *op, size_t count, size_t size)
+{
+    if (!op->order)
+        return tagci_op_take(op, count, size);
+    unsigned char *piece = op->device_at;
+    op->device_at += tagci_op_piece(count, size);
+    return piece;
+}
+
+/* With a device it is pinned, so that copies need not wait and the device finds descriptors in it. */
 static struct tagci_room *room_of(struct tagci_op *op)
 {
-    return op->tensor ? &op->tensor->work : &op->own_room;
+    return op->device ? &op->device->room[TAGCI_HOST] : op->tensor ? &op->tensor->work : &op->own_room;
 }
 
 /* Workspace of the chosen algorithm and what goes with it. */
 static size_t room_needed(const struct tagci_op *op)
 {
-    size_t bytes = op->algorithm->room(op);
+    size_t bytes = tagci_add(op->algorithm->room(op), tagci_op_edge_room(op, TAGCI_HOST));
     if (op->algorithm->cuts)
         bytes = tagci_add(bytes, tagci_cuts_room(op));
     return tagci_add(bytes, tagci_verify_room(op));
+}
+
+static size_t device_room_needed(const struct tagci_op *op)
+{
+    return op->order ? tagci_op_edge_room(op, TAGCI_DEVICE) : 0;
+}
+
+static int get_room(struct tagci_op *op, size_t bytes)
+{
+    if (!op->device)
+        return tagci_room_need(room_of(op), bytes);
+    return tagci_device_need(op->device, TAGCI_HOST, bytes) ||
+                   (op->order && tagci_device_need(op->device, TAGCI_DEVICE, device_room_needed(op)))
+               ? -1
+               : 0;
 }
 
 /* Memory for the call with this number: the tensor's workspace, or the operation's own. */
 static int reserve(struct tagci_op *op, int64_t call)
 {
     tagci_select(op, call);
+    tagci_op_choose_side(op);
     size_t bytes = room_needed(op);
-    if (tagci_room_need(room_of(op), bytes) || (op->algorithm->reserve && op->algorithm->reserve(op)))
+    if (get_room(op, bytes) || (op->algorithm->reserve && op->algorithm->reserve(op)))
         return tagci_error(MPI_ERR_NO_MEM, "%s: tensor \"%s\": no memory for a workspace of %zu bytes", op->args.call,
                            tagci_op_tensor_name(op), bytes);
     return MPI_SUCCESS;
@@ -73,6 +99,8 @@ static int reserve_every(struct tagci_op *op)
 static void lay_out(struct tagci_op *op)
 {
     op->room_at = room_of(op)->at;
+    op->device_at = op->order ? op->device->room[TAGCI_DEVICE].at : NULL;
+    tagci_op_lay_out_edges(op);
     if (op->algorithm->cuts)
         tagci_cuts_lay_out(op);
     tagci_verify_lay_out(op);
@@ -127,11 +155,11 @@ const void *tagci_op_in(const struct tagci_op *op, size_t i)
 }
 const void *tagci_op_residual(const struct tagci_op *op, size_t i)
 {
-    return op->residual_in ? (const char *)op->tensor->residual + i * tagci_work_size(op->type) : NULL;
+    return op->residual_in ? (const char *)op->residual + i * tagci_work_size(op->type) : NULL;
 }
 void *tagci_op_residual_out(const struct tagci_op *op, size_t i)
 {
-    return op->residual_out ? (char *)op->tensor->spare + i * tagci_work_size(op->type) : NULL;
+    return op->residual_out ? (char *)op->spare + i * tagci_work_size(op->type) : NULL;
 }
 
 /* ---- life ---- */
@@ -144,6 +172,8 @@ int tagci_op_init(struct tagci_op *op, const struct tagci_args *args, struct tag
     op->comm = comm;
     op->tensor = tensor;
     op->settings = tensor ? &tensor->settings : &comm->exact;
+    op->user_send = args->sendbuf;
+    op->user_recv = args->recvbuf;
     op->in_place = args->sendbuf == MPI_IN_PLACE;
     op->in = op->in_place ? args->recvbuf : args->sendbuf;
     int gather = tagci_is_gather(args->collective);
@@ -157,9 +187,10 @@ int tagci_op_init(struct tagci_op *op, const struct tagci_args *args, struct tag
     if (own_error)
         return MPI_SUCCESS; /* only to tell the others */
     char why[200];
-    op->backend = tensor ? tensor->backend : tagci_backend_pick(op->settings->backend, why);
-    if (!op->backend)
+    if (!tensor && !tagci_backend_pick(op->settings->backend, why))
         code = tagci_error(TAGC_ERR_BACKEND, "%s: %s", args->call, why);
+    if (!code)
+        code = tagci_op_find_edges(op);
     if (!code)
         code = shape(op);
     if (!code)
@@ -179,6 +210,9 @@ void tagci_op_release(struct tagci_op *op)
     tagci_free((void *)op->geometry.offset);
     op->geometry.offset = NULL;
     tagci_room_release(&op->own_room);
+    if (op->own_device)
+        tagci_device_put(op->device);
+    op->own_device = 0;
     tagci_sketch_release(&op->plan[0]);
     tagci_sketch_release(&op->plan[1]);
 }
@@ -202,9 +236,10 @@ int tagci_op_ran(const struct tagci_op *op, int result)
 {
     if (!result)
         return MPI_SUCCESS;
-    const char *why = op->backend->failure ? op->backend->failure() : NULL;
+    const struct tagci_backend *b = op->device ? op->device->backend : op->backend;
+    const char *why = b->failure ? b->failure() : NULL;
     return tagci_error(TAGC_ERR_BACKEND, "%s: tensor \"%s\": backend %s failed%s%s", op->args.call,
-                       tagci_op_tensor_name(op), op->backend->name, why ? ": " : "", why ? why : "");
+                       tagci_op_tensor_name(op), b->name, why ? ": " : "", why ? why : "");
 }
 
 enum tagci_progress tagci_op_run(struct tagci_op *op, int result)
@@ -214,9 +249,7 @@ enum tagci_progress tagci_op_run(struct tagci_op *op, int result)
 
 int tagci_op_settle(const struct tagci_op *op)
 {
-    if (!tagci_backend_is_device(op->backend))
-        return 0;
-    return op->backend->record(op->order, 0) || op->backend->wait(op->order, 0) ? -1 : 0;
+    return op->order ? tagci_device_settle(op->device) : 0;
 }
 
 enum tagci_progress tagci_op_posted(struct tagci_op *op, int code)
@@ -283,6 +316,14 @@ static const struct tagci_stage agree_stages[] = {
     {agree_result, TAGCI_PHASE_NONE, 0},
     TAGCI_STAGES_END,
 };
+static const struct tagci_stage copy_in_stages[] = {
+    {tagci_op_copy_in, TAGCI_PHASE_ENCODE, 0},
+    TAGCI_STAGES_END,
+};
+static const struct tagci_stage copy_back_stages[] = {
+    {tagci_op_copy_back, TAGCI_PHASE_DECODE, 0},
+    TAGCI_STAGES_END,
+};
 static const struct tagci_stage cut_stages[] = {
     {tagci_cuts_find, TAGCI_PHASE_SELECT, 0},
     TAGCI_STAGES_END,
@@ -331,16 +372,28 @@ void tagci_op_start(struct tagci_op *op)
     op->active = 1;
     if (op->tensor && !op->code)
         op->tensor->in_flight = op;
+    /* The tensor has come to a device, or left it, since the operation was made: the one start that may allocate. */
+    if (!op->code && op->tensor && (op->tensor->device != op->device || op->tensor->resident != op->resident)) {
+        tagci_op_follow_tensor(op);
+        op->code = reserve_every(op);
+    }
+    if (!op->code) {
+        tagci_select(op, op->tensor ? op->tensor->calls : 0);
+        tagci_op_choose_side(op);
+        lay_out(op);
+        if (op->device)
+            add_stages(op, copy_in_stages);
+    }
     if (op->args.tensor != TAGC_TENSOR_NULL)
         add_stages(op, agree_stages);
     if (!op->code) {
-        tagci_select(op, op->tensor ? op->tensor->calls : 0);
-        lay_out(op);
         add_stages(op, tagci_verify_before(op));
         if (op->algorithm->cuts)
             add_stages(op, cut_stages);
         add_stages(op, op->algorithm->stages);
         add_stages(op, tagci_verify_after(op));
+        if (op->device)
+            add_stages(op, copy_back_stages);
     }
     join_line(op);
 }
@@ -364,7 +417,10 @@ static void commit(struct tagci_op *op)
 static void complete(struct tagci_op *op)
 {
     leave_line(op);
+    tagci_op_leave_edges(op);
     op->active = 0;
+    if (op->code && op->device)
+        tagci_device_settle(op->device); /* what is still on the order works in memory that others get */
     if (!op->code) {
         double *s = op->stats.at, now = MPI_Wtime(), share = op->geometry.ranks - 1.0;
         s[TAGC_STAT_CALLS] = 1;

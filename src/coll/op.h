@@ -17,6 +17,7 @@
 #include "backend/backend.h"
 #include "coll/agree.h"
 #include "coll/comm.h"
+#include "coll/edge.h"
 #include "coll/geometry.h"
 #include "coll/tensor.h"
 #include "core/sketch.h"
@@ -118,13 +119,23 @@ struct tagci_op {
     enum tagci_type type;
     struct tagci_geometry geometry;
     const MPI_Aint *displ; /* of a gather: where the parts stand in recvbuf, in elements */
-    const void *in;        /* input: sendbuf, or recvbuf in place */
+    const void *in; /* input: sendbuf, or recvbuf in place; where the kernels find it, as the arguments then say */
     int in_place;
     int average;
     int lossy;        /* this call holds back or rounds */
     double share;     /* held back */
     int residual_in;  /* the tensor's residual is to be added */
     int residual_out; /* the tensor's spare residual is filled by this call; otherwise the residual becomes zero */
+    void *residual, *spare; /* the tensor's, where the kernels find them */
+
+    /* where things are (coll/edge.h) */
+    struct tagci_device *device; /* that takes part: the tensor's, or with own_device the operation's; NULL: none */
+    int own_device;
+    int resident; /* the tensor's, when room was made */
+    struct tagci_edges edges;
+    int copied[TAGCI_EDGES]; /* these are copied for this call */
+    const void *user_send;
+    void *user_recv;
 
     /* progress */
     const struct tagci_algorithm *algorithm;
@@ -142,7 +153,7 @@ struct tagci_op {
 
     /* memory: one block, handed out piece by piece */
     struct tagci_room own_room; /* of an operation without a tensor */
-    unsigned char *room_at;
+    unsigned char *room_at, *device_at;
     void *state; /* of the algorithm */
     struct tagci_result *result;
     struct tagci_sketch plan[2]; /* of sketch: for other owners' parts, for the own; they keep their memory */
@@ -171,8 +182,10 @@ void tagci_op_release(struct tagci_op *op);
 
 /* For the stages. */
 void *tagci_op_take(struct tagci_op *op, size_t count, size_t size); /* next piece of workspace, aligned */
-size_t tagci_op_piece(size_t count, size_t size);                    /* what such a piece takes, for room() */
-enum tagci_progress tagci_op_fail(struct tagci_op *op, int code);    /* an MPI error code */
+/* The same where the kernels' data is: in the device's memory, if they run there. */
+void *tagci_op_take_data(struct tagci_op *op, size_t count, size_t size);
+size_t tagci_op_piece(size_t count, size_t size);                 /* what such a piece takes, for room() */
+enum tagci_progress tagci_op_fail(struct tagci_op *op, int code); /* an MPI error code */
 enum tagci_progress tagci_op_fail_text(struct tagci_op *op, int class, const char *text);
 /* What a backend's function returned: MPI_SUCCESS, or an error code that names the backend and what it says. */
 int tagci_op_ran(const struct tagci_op *op, int result);

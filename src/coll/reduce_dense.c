@@ -55,7 +55,7 @@ static void dense_lay_out(struct tagci_op *op)
     if (own_wide(op))
         d->wide = tagci_op_take(op, op->geometry.n, sizeof(float));
     else if (op->tensor)
-        d->wide = op->tensor->spare;
+        d->wide = op->spare;
     if (own_sum(op))
         d->sum = tagci_op_take(op, result_length(op), tagci_work_size(op->type));
 }

@@ -23,15 +23,18 @@ struct tagci_tensor *tagci_tensor_of(TAGC_Tensor handle)
     return t && !t->freed ? t : NULL;
 }
 
+static void free_residual(struct tagci_tensor *t, void *residual);
+
 void tagci_tensor_destroy(struct tagci_tensor *t)
 {
     if (!t)
         return;
     tagci_handle_drop(&tensors, (uintptr_t)t->handle);
-    if (t->opened && t->backend->close)
-        t->backend->close();
-    tagci_free(t->residual);
-    tagci_free(t->spare);
+    if (t->opened)
+        tagcb_openmp.close();
+    free_residual(t, t->residual);
+    free_residual(t, t->spare);
+    tagci_device_put(t->device);
     tagci_free(t->memory);
     tagci_room_release(&t->work);
     tagci_free(t->name);
@@ -59,19 +62,39 @@ int tagci_tensor_lossy(const struct tagci_tensor *t)
     return lossy;
 }
 
+static size_t residual_bytes(const struct tagci_tensor *t)
+{
+    return t->compressible ? tagci_mul(t->count, tagci_work_size(t->type)) : 0;
+}
+
+/* A residual where they live now. */
+static void *make_residual(struct tagci_tensor *t)
+{
+    size_t bytes = residual_bytes(t);
+    if (!t->resident)
+        return tagci_alloc_zero(bytes, 1);
+    return bytes == SIZE_MAX ? NULL : t->device->of->alloc(t->device->order, TAGCI_DEVICE, bytes);
+}
+
+static void free_residual(struct tagci_tensor *t, void *residual)
+{
+    if (residual && t->resident)
+        t->device->of->release(t->device->order, TAGCI_DEVICE, residual);
+    else
+        tagci_free(residual);
+}
+
 int tagci_tensor_need_residual(struct tagci_tensor *t)
 {
     if (t->residual && t->spare)
         return 0;
-    size_t width = t->compressible ? tagci_work_size(t->type) : 1;
-    size_t n = t->compressible ? t->count : 0;
-    void *residual = t->residual ? t->residual : tagci_alloc_zero(n, width);
-    void *spare = t->spare ? t->spare : tagci_alloc_zero(n, width);
+    void *residual = t->residual ? t->residual : make_residual(t);
+    void *spare = t->spare ? t->spare : make_residual(t);
     if (!residual || !spare) {
         if (residual != t->residual)
-            tagci_free(residual);
+            free_residual(t, residual);
         if (spare != t->spare)
-            tagci_free(spare);
+            free_residual(t, spare);
         return -1;
     }
     if (!t->residual)
@@ -81,10 +104,59 @@ int tagci_tensor_need_residual(struct tagci_tensor *t)
     return 0;
 }
 
+/* The residual and the spare one change sides. On failure all stays as it was. */
+static int change_sides(struct tagci_tensor *t, int resident)
+{
+    struct tagci_tensor from = *t;
+    t->residual = t->spare = NULL;
+    t->resident = resident;
+    int failed = from.residual && tagci_tensor_need_residual(t);
+    if (from.residual && !failed && !from.residual_is_zero)
+        failed = tagci_device_copy(t->device, t->residual, from.residual, residual_bytes(t)) ||
+                 tagci_device_settle(t->device);
+    struct tagci_tensor *loser = failed ? t : &from;
+    free_residual(loser, loser->residual);
+    free_residual(loser, loser->spare);
+    if (failed) {
+        t->residual = from.residual;
+        t->spare = from.spare;
+        t->resident = from.resident;
+    }
+    t->residual_is_zero = from.residual_is_zero;
+    return failed ? -1 : 0;
+}
+
+int tagci_tensor_to_host(struct tagci_tensor *t)
+{
+    return t->resident ? change_sides(t, 0) : 0;
+}
+
+int tagci_tensor_to_device(struct tagci_tensor *t)
+{
+    return t->device && t->device->of == t->backend && !t->resident ? change_sides(t, 1) : 0;
+}
+
+int tagci_tensor_use(struct tagci_tensor *t, const struct tagci_backend *b)
+{
+    if (t->device)
+        return 0;
+    if (!(t->device = tagci_device_get(b)))
+        return -1;
+    const struct tagci_backend *before = t->backend;
+    if (tagci_backend_may_take(t->settings.backend, b->name))
+        t->backend = b;
+    if (!tagci_tensor_to_device(t))
+        return 0;
+    tagci_device_put(t->device);
+    t->device = NULL;
+    t->backend = before;
+    return -1;
+}
+
 size_t tagci_tensor_bytes(const struct tagci_tensor *t)
 {
     size_t width = t->compressible ? tagci_work_size(t->type) : 0;
-    return sizeof *t + strlen(t->name) + 1 + t->work.bytes + t->memory_bytes +
+    return sizeof *t + strlen(t->name) + 1 + t->work.bytes + tagci_device_bytes(t->device) + t->memory_bytes +
            t->count * width * ((t->residual != NULL) + (t->spare != NULL));
 }
 

@@ -8,7 +8,7 @@
 #include <mpi.h>
 #include <stdint.h>
 
-#include "backend/backend.h"
+#include "backend/device.h"
 #include "coll/comm.h"
 #include "tagc.h"
 #include "util/mem.h"
@@ -28,7 +28,13 @@ struct tagci_tensor {
     enum tagci_type type;
     struct tagci_settings settings;
     const struct tagci_backend *backend;
-    int opened; /* the backend, by this tensor */
+    int opened; /* openmp's scratch memory, by this tensor */
+    /* A tensor that has met a device has an order and workspace on it. It is resident if its residual lives there, and the
+     * device's kernels work for it: that is so if its backend is the device's, by name or because the setting leaves it to
+     * whoever owns the buffers. Once there it stays. */
+    struct tagci_device *device;
+    int resident;
+    void *stream; /* the user's; NULL: none was named */
     TAGC_Tensor handle;
 
     /* Error feedback. residual is what stands now; spare takes the next one, and the two change places when an operation
@@ -54,6 +60,12 @@ struct tagci_tensor {
 int tagci_tensor_lossy(const struct tagci_tensor *t);
 /* Makes sure that residual and spare exist (zero at first). 0 or -1: no memory. */
 int tagci_tensor_need_residual(struct tagci_tensor *t);
+/* Gives it a device, unless it has one; its residual goes there if its settings allow that. 0 or -1: no memory. */
+int tagci_tensor_use(struct tagci_tensor *t, const struct tagci_backend *b);
+/* Where the host has to look at the residual of a resident tensor: it comes, and goes back. 0, or -1: it stays where it is,
+ * and nothing is lost. */
+int tagci_tensor_to_host(struct tagci_tensor *t);
+int tagci_tensor_to_device(struct tagci_tensor *t);
 /* Gives it a handle. 0 or -1: no memory. */
 int tagci_tensor_register(struct tagci_tensor *t);
 /* Tensor behind a handle; NULL if the handle was freed or never was one. Thread-safe. */

@@ -182,8 +182,8 @@ static enum tagci_progress reduce_again(struct tagci_op *op)
     for (size_t i = 0; i < op->geometry.n; i++) {
         double had = element(op, v->in, i);
         if (op->residual_in)
-            had += work_value(op, op->tensor->residual, i);
-        v->sent[i] = op->residual_out ? had - work_value(op, op->tensor->spare, i) : had;
+            had += work_value(op, op->residual, i);
+        v->sent[i] = op->residual_out ? had - work_value(op, op->spare, i) : had;
         v->size[i] = isfinite(v->sent[i]) ? fabs(v->sent[i]) + fabs(had) : 0;
     }
     tagci_counts_set(&v->counts, op->geometry.offset);

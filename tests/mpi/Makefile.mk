@@ -22,7 +22,11 @@ mpi_tests = \
 check_LTLIBRARIES += tests/mpi/libcommon.la
 tests_mpi_libcommon_la_SOURCES = \
     tests/mpi/common.h \
-    tests/mpi/common.c
+    tests/mpi/common.c \
+    tests/mpi/memory.c \
+    tests/mpi/memory.h \
+    backends/fake/fake.c \
+    backends/fake/fake.h
 
 check_PROGRAMS += $(mpi_tests)
 TESTS += tests/mpi/run-mpi-tests.tap

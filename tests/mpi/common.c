@@ -2,6 +2,8 @@
  * Copyright (c) the TAGC authors */
 #include "common.h"
 
+#include "memory.h"
+
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -43,6 +45,7 @@ void t_start(int *argc, char ***argv, int seconds)
     program = strrchr((*argv)[0], '/') ? strrchr((*argv)[0], '/') + 1 : (*argv)[0];
     step_seconds = seconds;
     signal(SIGALRM, out_of_time);
+    t_memory_start();
     t_step("start");
 }
 
@@ -136,6 +139,10 @@ int t_end(void)
             MPI_Comm_free(&comms[i]);
     MPI_Finalize();
     alarm(0);
+    if (t_memory_leaks()) {
+        fprintf(stderr, "%s: %d blocks of the fake device are left\n", program, t_memory_leaks());
+        return 1;
+    }
     return all ? 1 : 0;
 }
 

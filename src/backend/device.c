@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors */
+#include "backend/device.h"
+
+#include <pthread.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct tagci_device *idle;
+
+int tagci_device_possible(void)
+{
+    const struct tagci_backend *b;
+    for (int i = 0; (b = tagci_backend_at(i)); i++)
+        if (tagci_backend_is_device(b) && !b->probe())
+            return 1;
+    return 0;
+}
+
+const struct tagci_backend *tagci_device_owner(const void *at, enum tagci_memory *kind)
+{
+    const struct tagci_backend *b;
+    for (int i = 0; at && (b = tagci_backend_at(i)); i++)
+        if (tagci_backend_is_device(b) && !b->probe() && (*kind = b->classify(at)) != TAGCI_HOST)
+            return b;
+    *kind = TAGCI_HOST;
+    return NULL;
+}
+
+static struct tagci_device *make(const struct tagci_backend *b)
+{
+    struct tagci_device *d = tagci_alloc_zero(1, sizeof *d);
+    if (!d)
+        return NULL;
+    d->of = b;
+    d->backend = tagci_backend_whole(b);
+    if (b->open && b->open()) {
+        tagci_free(d);
+        return NULL;
+    }
+    d->order = b->order_make();
+    if (!d->order) {
+        if (b->close)
+            b->close();
+        tagci_free(d);
+        return NULL;
+    }
+    d->order->backend = d->backend;
+    return d;
+}
+
+struct tagci_device *tagci_device_get(const struct tagci_backend *b)
+{
+    pthread_mutex_lock(&lock);
+    struct tagci_device **at = &idle, *d;
+    while (*at && (*at)->of != b)
+        at = &(*at)->next;
+    d = *at;
+    if (d)
+        *at = d->next;
+    pthread_mutex_unlock(&lock);
+    return d ? d : make(b);
+}
+
+void tagci_device_put(struct tagci_device *d)
+{
+    if (!d)
+        return;
+    pthread_mutex_lock(&lock);
+    d->next = idle;
+    idle = d;
+    pthread_mutex_unlock(&lock);
+}
+
+void tagci_device_release_all(void)
+{
+    pthread_mutex_lock(&lock);
+    while (idle) {
+        struct tagci_device *d = idle;
+        idle = d->next;
+        for (int kind = TAGCI_HOST; kind <= TAGCI_DEVICE; kind++)
+            if (d->room[kind].at)
+                d->of->release(d->order, (enum tagci_memory)kind, d->room[kind].at);
+        d->of->order_free(d->order);
+        if (d->of->close)
+            d->of->close();
+        tagci_free(d);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+int tagci_device_need(struct tagci_device *d, enum tagci_memory kind, size_t bytes)
+{
+    struct tagci_room *room = &d->room[kind];
+    if (bytes <= room->bytes && room->at)
+        return 0;
+    void *at = bytes == SIZE_MAX ? NULL : d->of->alloc(d->order, kind, bytes);
+    if (!at)
+        return -1;
+    if (room->at)
+        d->of->release(d->order, kind, room->at);
+    *room = (struct tagci_room){at, bytes};
+    return 0;
+}
+
+int tagci_device_copy(struct tagci_device *d, void *to, const void *from, size_t bytes)
+{
+    return bytes ? d->of->copy(d->order, to, from, bytes) : 0;
+}
+
+/* The last mark is the fallback's; the one before it is for this. */
+int tagci_device_settle(struct tagci_device *d)
+{
+    enum { mark = TAGCI_MARKS - 2 };
+    return d->of->record(d->order, mark) || d->of->wait(d->order, mark) ? -1 : 0;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors */
+#include "coll/edge.h"
+
+#include <string.h>
+
+#include "coll/op.h"
+#include "coll/verify.h"
+#include "util/error.h"
+
+/* ---- Where buffers begin and end ---- */
+
+struct hull {
+    MPI_Aint from, to;
+};
+
+/* Widens the hull by `count` elements of which the first stands `at` extents behind the buffer's address. */
+static void take_in(struct hull *h, MPI_Datatype type, MPI_Aint at, MPI_Count count)
+{
+    MPI_Aint lower, extent, true_lower, true_extent;
+    if (count <= 0 || type == MPI_DATATYPE_NULL)
+        return;
+    MPI_Type_get_extent(type, &lower, &extent);
+    MPI_Type_get_true_extent(type, &true_lower, &true_extent);
+    MPI_Aint first = at * extent + true_lower, last = first + (MPI_Aint)(count - 1) * extent;
+    MPI_Aint from = first < last ? first : last, to = (first < last ? last : first) + true_extent;
+    if (h->from == h->to)
+        *h = (struct hull){from, to};
+    h->from = from < h->from ? from : h->from;
+    h->to = to > h->to ? to : h->to;
+}
+
+static void describe(struct tagci_edge *e, const void *buffer, struct hull whole, struct hull back, int in)
+{
+    memset(e, 0, sizeof *e);
+    e->bytes = (size_t)(whole.to - whole.from);
+    e->shift = whole.from;
+    e->user = e->bytes && buffer ? (unsigned char *)(uintptr_t)buffer + whole.from : NULL;
+    e->in = in;
+    e->back_from = (size_t)(back.from - whole.from);
+    e->back_bytes = (size_t)(back.to - back.from);
+}
+
+const struct tagci_backend *tagci_edges_find(struct tagci_edges *e, const struct tagci_args *a,
+                                             const struct tagci_comm *c)
+{
+    const struct hull none = {0, 0};
+    struct hull send = none, recv = none, back = none;
+    int in_place = a->sendbuf == MPI_IN_PLACE, gaps = 0;
+    enum tagci_type type;
+    switch (a->collective) {
+    case TAGCI_ALLREDUCE:
+        take_in(&send, a->datatype, 0, a->count);
+        recv = back = send;
+        break;
+    case TAGCI_REDUCE_SCATTER:
+    case TAGCI_REDUCE_SCATTER_BLOCK: {
+        int block = a->collective == TAGCI_REDUCE_SCATTER_BLOCK;
+        MPI_Count own = block ? a->count : tagci_args_count(a, c->rank), all = block ? own * c->size : 0;
+        for (int r = 0; r < c->size && !block; r++)
+            all += tagci_args_count(a, r);
+        take_in(&send, a->datatype, 0, all);
+        take_in(&back, a->datatype, 0, own);
+        recv = in_place ? send : back;
+        break;
+    }
+    default:
+        if (!in_place)
+            take_in(&send, a->sendtype, 0, a->sendcount);
+        if (a->collective == TAGCI_ALLGATHER)
+            take_in(&recv, a->datatype, 0, a->count * c->size);
+        else
+            for (int r = 0; r < c->size; r++)
+                take_in(&recv, a->datatype, tagci_args_displ(a, r), tagci_args_count(a, r));
+        back = recv;
+        gaps = a->collective == TAGCI_ALLGATHERV;
+    }
+    /* What the call does not write between and behind its results has to be as it was. */
+    gaps |= !tagci_type_of(a->datatype, &type);
+    describe(&e->at[TAGCI_EDGE_SEND], in_place ? NULL : a->sendbuf, in_place ? none : send, none, 1);
+    describe(&e->at[TAGCI_EDGE_RECV], a->recvbuf, recv, back, in_place || gaps);
+    const struct tagci_backend *owner = NULL;
+    for (int i = TAGCI_EDGE_SEND; i <= TAGCI_EDGE_RECV; i++) {
+        const struct tagci_backend *b = tagci_device_owner(e->at[i].user, &e->at[i].kind);
+        owner = owner ? owner : b;
+    }
+    return owner;
+}
+
+static unsigned char *buffer_of(const struct tagci_edge *e)
+{
+    return e->here - e->shift;
+}
+
+static void put_into(const struct tagci_edges *e, struct tagci_args *a)
+{
+    if (e->at[TAGCI_EDGE_SEND].here)
+        a->sendbuf = buffer_of(&e->at[TAGCI_EDGE_SEND]);
+    if (e->at[TAGCI_EDGE_RECV].here)
+        a->recvbuf = buffer_of(&e->at[TAGCI_EDGE_RECV]);
+}
+
+static int copy_in(struct tagci_device *d, const struct tagci_edge *e)
+{
+    return e->here && e->in ? tagci_device_copy(d, e->here, e->user, e->bytes) : 0;
+}
+
+static int copy_back(struct tagci_device *d, const struct tagci_edge *e)
+{
+    return e->here ? tagci_device_copy(d, e->user + e->back_from, e->here + e->back_from, e->back_bytes) : 0;
+}
+
+/* ---- Straight to MPI ---- */
+
+static int failed_on(const struct tagci_args *a, const struct tagci_backend *b)
+{
+    const char *why = b->failure ? b->failure() : NULL;
+    return tagci_error(TAGC_ERR_BACKEND, "%s: backend %s failed%s%s", a->call, b->name, why ? ": " : "",
+                       why ? why : "");
+}
+
+int tagci_edges_lift(struct tagci_edges *e, struct tagci_args *a, const struct tagci_backend *owner,
+                     struct tagci_device **d)
+{
+    int reaches = tagci_mpi_reaches(owner->name), failed = 0;
+    size_t bytes = 0;
+    *d = tagci_device_get(owner);
+    for (int i = TAGCI_EDGE_SEND; i <= TAGCI_EDGE_RECV; i++)
+        if (e->at[i].kind == TAGCI_DEVICE && !reaches)
+            bytes = tagci_add(bytes, tagci_op_piece(e->at[i].bytes, 1));
+    if (!*d || tagci_device_need(*d, TAGCI_HOST, bytes)) {
+        tagci_device_put(*d);
+        *d = NULL;
+        return tagci_error(MPI_ERR_NO_MEM, "%s: no memory for a copy of %zu bytes", a->call, bytes);
+    }
+    unsigned char *room = (*d)->room[TAGCI_HOST].at;
+    failed = owner->after((*d)->order, NULL);
+    for (int i = TAGCI_EDGE_SEND; i <= TAGCI_EDGE_RECV; i++)
+        if (e->at[i].kind == TAGCI_DEVICE && !reaches) {
+            e->at[i].here = room;
+            room += tagci_op_piece(e->at[i].bytes, 1);
+            failed = failed || copy_in(*d, &e->at[i]);
+        }
+    if (failed || tagci_device_settle(*d)) {
+        tagci_device_put(*d);
+        *d = NULL;
+        return failed_on(a, owner);
+    }
+    put_into(e, a);
+    return MPI_SUCCESS;
+}
+
+int tagci_edges_drop(struct tagci_edges *e, const struct tagci_args *a, struct tagci_device *d, int failed)
+{
+    int code = MPI_SUCCESS;
+    if (!failed && (copy_back(d, &e->at[TAGCI_EDGE_RECV]) || tagci_device_settle(d)))
+        code = failed_on(a, d->of);
+    tagci_device_put(d);
+    return code;
+}
+
+/* ---- Operations ---- */
+
+int tagci_op_find_edges(struct tagci_op *op)
+{
+    const struct tagci_backend *owner = tagci_edges_find(&op->edges, &op->args, op->comm);
+    struct tagci_tensor *t = op->tensor;
+    if (t && t->device && owner && t->device->of != owner)
+        return tagci_error(TAGC_ERR_BACKEND, "%s: tensor \"%s\" lives on a device of backend %s, a buffer on one of %s",
+                           op->args.call, t->name, t->device->of->name, owner->name);
+    int failed = 0;
+    if (t) {
+        failed = owner && tagci_tensor_use(t, owner);
+        tagci_op_follow_tensor(op);
+    } else if (owner) {
+        op->device = tagci_device_get(owner);
+        failed = !op->device;
+        op->own_device = !failed;
+    }
+    if (!failed)
+        return MPI_SUCCESS;
+    return tagci_error(MPI_ERR_NO_MEM, "%s: tensor \"%s\": no memory on a device of backend %s", op->args.call,
+                       tagci_op_tensor_name(op), owner->name);
+}
+
+void tagci_op_follow_tensor(struct tagci_op *op)
+{
+    tagci_tensor_to_device(op->tensor); /* or it stays on the host, which serves as well */
+    op->device = op->tensor->device;
+    op->resident = op->tensor->resident;
+}
+
+/* Only MPI touches the buffers of this call. */
+static int is_mpi_s_alone(const struct tagci_op *op)
+{
+    if (tagci_is_gather(op->args.collective))
+        return op->algorithm == &tagci_gather_native;
+    return op->algorithm == &tagci_algorithm_dense &&
+           (!op->compressible || (tagci_type_size(op->type) > 2 && !op->residual_in && !op->average &&
+                                  (!op->in_place || op->args.collective == TAGCI_ALLREDUCE)));
+}
+
+void tagci_op_choose_side(struct tagci_op *op)
+{
+    struct tagci_tensor *t = op->tensor;
+    struct tagci_edge *e = op->edges.at;
+    op->backend = &tagcb_openmp;
+    op->order = NULL;
+    op->residual = t ? t->residual : NULL;
+    op->spare = t ? t->spare : NULL;
+    for (int i = 0; i < TAGCI_EDGES; i++)
+        op->copied[i] = 0;
+    if (!op->device)
+        return;
+    int there = 0 /* no algorithm works on a device yet */;
+    if (there) {
+        op->backend = op->device->backend;
+        op->order = op->device->order;
+    }
+    enum tagci_memory far = there ? TAGCI_HOST : TAGCI_DEVICE;
+    int reaches = !there && is_mpi_s_alone(op) && tagci_mpi_reaches(op->device->of->name);
+    for (int i = TAGCI_EDGE_SEND; i <= TAGCI_EDGE_RECV; i++)
+        op->copied[i] = e[i].user && e[i].kind == far && !reaches;
+    size_t bytes = t && t->residual ? t->count * tagci_work_size(t->type) : 0;
+    int apart = bytes && (t->resident ? TAGCI_DEVICE : TAGCI_HOST) == far;
+    for (int i = TAGCI_EDGE_RESIDUAL; i <= TAGCI_EDGE_SPARE; i++) {
+        int residual = i == TAGCI_EDGE_RESIDUAL;
+        e[i] = (struct tagci_edge){.bytes = bytes, .in = residual, .back_bytes = residual ? 0 : bytes};
+        op->copied[i] = apart && (residual ? op->residual_in : 1); /* the spare one serves as room too */
+    }
+}
+
+size_t tagci_op_edge_room(const struct tagci_op *op, enum tagci_memory kind)
+{
+    size_t bytes = 0;
+    if (op->device && kind == (op->order ? TAGCI_DEVICE : TAGCI_HOST))
+        for (int i = 0; i < TAGCI_EDGES; i++)
+            if (op->copied[i])
+                bytes = tagci_add(bytes, tagci_op_piece(op->edges.at[i].bytes, 1));
+    return bytes;
+}
+
+void tagci_op_lay_out_edges(struct tagci_op *op)
+{
+    struct tagci_edge *e = op->edges.at;
+    for (int i = 0; i < TAGCI_EDGES; i++)
+        e[i].here = op->copied[i] ? tagci_op_take_data(op, e[i].bytes, 1) : NULL;
+    if (e[TAGCI_EDGE_RESIDUAL].here)
+        op->residual = e[TAGCI_EDGE_RESIDUAL].here;
+    if (e[TAGCI_EDGE_SPARE].here)
+        op->spare = e[TAGCI_EDGE_SPARE].here;
+    if (op->tensor) {
+        e[TAGCI_EDGE_RESIDUAL].user = op->tensor->residual;
+        e[TAGCI_EDGE_SPARE].user = op->tensor->spare;
+    }
+    op->edges.begun = 0;
+    op->args.sendbuf = op->user_send;
+    op->args.recvbuf = op->user_recv;
+    put_into(&op->edges, &op->args);
+    op->in = op->in_place ? op->args.recvbuf : op->args.sendbuf;
+}
+
+void tagci_op_leave_edges(struct tagci_op *op)
+{
+    op->args.sendbuf = op->user_send;
+    op->args.recvbuf = op->user_recv;
+}
+
+/* The mark behind the copies. 1: passed; 0: not yet; -1: failed. */
+static int passed(struct tagci_op *op)
+{
+    const struct tagci_backend *b = op->device->of;
+    return op->blocking ? (b->wait(op->device->order, 0) ? -1 : 1) : b->query(op->device->order, 0);
+}
+
+static int begin_in(struct tagci_op *op)
+{
+    struct tagci_device *d = op->device;
+    int failed = d->of->after(d->order, op->tensor ? op->tensor->stream : NULL);
+    for (int i = 0; i < TAGCI_EDGES && !failed; i++)
+        failed = copy_in(d, &op->edges.at[i]);
+    return failed || d->of->record(d->order, 0) ? -1 : 0;
+}
+
+enum tagci_progress tagci_op_copy_in(struct tagci_op *op)
+{
+    int now = op->edges.begun ? 0 : begin_in(op) ? -1 : op->order ? 1 : 0; /* a device's kernels wait by themselves */
+    op->edges.begun = 1;
+    if (!now)
+        now = passed(op);
+    if (now >= 0)
+        return now ? TAGCI_THROUGH : TAGCI_PENDING;
+    op->edges.begun = 0;
+    op->code = op->code ? op->code : tagci_op_ran(op, -1);
+    return op->tensor ? TAGCI_THROUGH : TAGCI_FAILED; /* with a tensor the ranks hear of it when they agree */
+}
+
+enum tagci_progress tagci_op_copy_back(struct tagci_op *op)
+{
+    struct tagci_device *d = op->device;
+    int now = 0;
+    if (op->edges.begun == 1) {
+        op->edges.begun = 2;
+        if (copy_back(d, &op->edges.at[TAGCI_EDGE_RECV]) ||
+            (op->residual_out && copy_back(d, &op->edges.at[TAGCI_EDGE_SPARE])) || d->of->record(d->order, 0))
+            now = -1;
+    }
+    if (!now)
+        now = passed(op);
+    return now < 0 ? tagci_op_run(op, -1) : now ? TAGCI_THROUGH : TAGCI_PENDING;
+}

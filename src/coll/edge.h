@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * The edges of a call: the user's buffers, and the tensor's residual, on the one side, what the kernels and MPI work on
+ * on the other. Kernels run on the host or on a device; what they cannot reach where it is stands in a copy during the
+ * call: copied in at the beginning, copied back at the end, and only what the call may write.
+ *
+ * Where the buffers are is found out for every call. A rank's memory is its own affair: ranks may differ. */
+#ifndef TAGCI_COLL_EDGE_H
+#define TAGCI_COLL_EDGE_H
+
+#include "backend/device.h"
+
+struct tagci_args;
+struct tagci_comm;
+struct tagci_op;
+
+struct tagci_edge {
+    enum tagci_memory kind;
+    unsigned char *user; /* its first byte, which for derived types may come before or after the buffer's address */
+    ptrdiff_t shift;     /* from the buffer's address to that byte */
+    size_t bytes;
+    int in;           /* the call reads it */
+    size_t back_from; /* what the call writes: these bytes of it */
+    size_t back_bytes;
+    unsigned char *here; /* the copy; NULL: none is needed */
+};
+
+enum { TAGCI_EDGE_SEND, TAGCI_EDGE_RECV, TAGCI_EDGE_RESIDUAL, TAGCI_EDGE_SPARE, TAGCI_EDGES };
+
+struct tagci_edges {
+    struct tagci_edge at[TAGCI_EDGES];
+    int begun; /* copying */
+};
+
+/* Describes the buffers of a call's arguments. Returns the device backend that owns one, or NULL: all is the host's. */
+const struct tagci_backend *tagci_edges_find(struct tagci_edges *e, const struct tagci_args *a,
+                                             const struct tagci_comm *c);
+
+/* ---- A call that goes to MPI as it is, on the spot ---- */
+
+/* Copies in what MPI cannot reach and puts the copies into *a; *d is then taken. 0 or an error code. */
+int tagci_edges_lift(struct tagci_edges *e, struct tagci_args *a, const struct tagci_backend *owner,
+                     struct tagci_device **d);
+/* Copies back and hands *d back. failed: the call did, so nothing is copied. */
+int tagci_edges_drop(struct tagci_edges *e, const struct tagci_args *a, struct tagci_device *d, int failed);
+
+/* ---- An operation ---- */
+
+/* Finds its buffers, and gives it a device if one takes part; a tensor that may move to a device does so now. 0 or an
+ * error code. */
+int tagci_op_find_edges(struct tagci_op *op);
+/* Its tensor may have changed sides: so does it. */
+void tagci_op_follow_tensor(struct tagci_op *op);
+/* The algorithm is chosen: decides where kernels run, and so what has to be copied. */
+void tagci_op_choose_side(struct tagci_op *op);
+size_t tagci_op_edge_room(const struct tagci_op *op, enum tagci_memory kind); /* for the copies */
+void tagci_op_lay_out_edges(struct tagci_op *op);
+enum tagci_progress tagci_op_copy_in(struct tagci_op *op);   /* a stage; a failure is told by the stage after it */
+enum tagci_progress tagci_op_copy_back(struct tagci_op *op); /* a stage */
+void tagci_op_leave_edges(struct tagci_op *op);              /* the arguments are the user's again */
+
+/* Whether MPI reaches the memory of this backend's devices itself: asked at run time. */
+int tagci_mpi_reaches(const char *backend);
+
+#endif
