@@ -83,6 +83,7 @@ libtagc_files = \
     src/coll/predefined.c \
     src/coll/predefined.h \
     src/coll/reduce_dense.c \
+    src/coll/reduce_device.c \
     src/coll/reduce_direct.c \
     src/coll/reduce_pack.c \
     src/coll/reduce_result.c \

@@ -27,6 +27,20 @@ const struct tagci_backend *tagci_device_owner(const void *at, enum tagci_memory
     return NULL;
 }
 
+static void unmake(struct tagci_device *d)
+{
+    for (int kind = TAGCI_HOST; kind <= TAGCI_DEVICE; kind++)
+        if (d->room[kind].at)
+            d->of->release(d->order, (enum tagci_memory)kind, d->room[kind].at);
+    if (d->order)
+        d->of->order_free(d->order);
+    if (d->copies)
+        d->of->order_free(d->copies);
+    if (d->of->close)
+        d->of->close();
+    tagci_free(d);
+}
+
 static struct tagci_device *make(const struct tagci_backend *b)
 {
     struct tagci_device *d = tagci_alloc_zero(1, sizeof *d);
@@ -39,13 +53,13 @@ static struct tagci_device *make(const struct tagci_backend *b)
         return NULL;
     }
     d->order = b->order_make();
-    if (!d->order) {
-        if (b->close)
-            b->close();
-        tagci_free(d);
+    d->copies = b->order_make();
+    if (!d->order || !d->copies) {
+        unmake(d);
         return NULL;
     }
     d->order->backend = d->backend;
+    d->copies->backend = d->backend;
     return d;
 }
 
@@ -78,13 +92,7 @@ void tagci_device_release_all(void)
     while (idle) {
         struct tagci_device *d = idle;
         idle = d->next;
-        for (int kind = TAGCI_HOST; kind <= TAGCI_DEVICE; kind++)
-            if (d->room[kind].at)
-                d->of->release(d->order, (enum tagci_memory)kind, d->room[kind].at);
-        d->of->order_free(d->order);
-        if (d->of->close)
-            d->of->close();
-        tagci_free(d);
+        unmake(d);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -112,5 +120,9 @@ int tagci_device_copy(struct tagci_device *d, void *to, const void *from, size_t
 int tagci_device_settle(struct tagci_device *d)
 {
     enum { mark = TAGCI_MARKS - 2 };
-    return d->of->record(d->order, mark) || d->of->wait(d->order, mark) ? -1 : 0;
+    struct tagci_order *order[] = {d->order, d->copies};
+    int failed = 0;
+    for (int i = 0; i < 2; i++)
+        failed |= d->of->record(order[i], mark) || d->of->wait(order[i], mark);
+    return failed ? -1 : 0;
 }

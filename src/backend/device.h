@@ -14,8 +14,9 @@ struct tagci_device {
     const struct tagci_backend *backend; /* whole: with kernels of the host where it has none */
     const struct tagci_backend *of;      /* as registered */
     struct tagci_order *order;
-    struct tagci_room room[2]; /* TAGCI_HOST (pinned), TAGCI_DEVICE */
-    struct tagci_device *next; /* among those that nobody uses */
+    struct tagci_order *copies; /* for copies that go on beside kernels; the host keeps the two in step */
+    struct tagci_room room[2];  /* TAGCI_HOST (pinned), TAGCI_DEVICE */
+    struct tagci_device *next;  /* among those that nobody uses */
 };
 
 /* The usable backend that knows this address as its own, and what kind of memory it is; NULL: ordinary host memory. */
@@ -27,7 +28,7 @@ void tagci_device_release_all(void);                                  /* those t
 
 int tagci_device_need(struct tagci_device *d, enum tagci_memory kind, size_t bytes); /* room. 0 or -1 */
 int tagci_device_copy(struct tagci_device *d, void *to, const void *from, size_t bytes);
-int tagci_device_settle(struct tagci_device *d); /* waits for all that is on the order */
+int tagci_device_settle(struct tagci_device *d); /* waits for all that is on the orders */
 static inline size_t tagci_device_bytes(const struct tagci_device *d)
 {
     return d ? d->room[TAGCI_HOST].bytes + d->room[TAGCI_DEVICE].bytes : 0;

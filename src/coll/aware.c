@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "coll/edge.h"
+#include "util/mpi_state.h"
 
 #if HAVE_DECL_MPIX_GPU_QUERY_SUPPORT
 static int gpu_query(int type)
@@ -23,6 +24,8 @@ static int gpu_query(int type)
 
 int tagci_mpi_reaches(const char *backend)
 {
+    if (!tagci_mpi_usable()) /* MPICH would end the program */
+        return 0;
     if (!strcmp(backend, "cuda")) {
 #if HAVE_DECL_MPIX_QUERY_CUDA_SUPPORT
         return MPIX_Query_cuda_support() == 1;

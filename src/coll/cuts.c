@@ -180,8 +180,11 @@ enum tagci_progress tagci_cuts_find(struct tagci_op *op)
     c->same = 0;
     for (size_t s = 0, n; s < c->stretches; s += n) {
         n = c->stretches - s < most_choices ? c->stretches - s : most_choices;
-        if (find_some(op, s, n))
-            return tagci_op_run(op, -1);
+        if (find_some(op, s, n)) {
+            for (s = 0; s < c->stretches; s++)
+                c->cut[s] = TAGCI_CUT_NONZERO;
+            op->broken = tagci_op_ran(op, -1);
+        }
     }
     return TAGCI_THROUGH;
 }

@@ -212,8 +212,10 @@ void tagci_op_choose_side(struct tagci_op *op)
         op->copied[i] = 0;
     if (!op->device)
         return;
-    int there = 0 /* no algorithm works on a device yet */;
+    int there =
+        t && t->resident && op->algorithm == &tagci_algorithm_direct && op->settings->verify == TAGCI_VERIFY_OFF;
     if (there) {
+        op->algorithm = &tagci_algorithm_device;
         op->backend = op->device->backend;
         op->order = op->device->order;
     }
@@ -276,7 +278,8 @@ static int passed(struct tagci_op *op)
 static int begin_in(struct tagci_op *op)
 {
     struct tagci_device *d = op->device;
-    int failed = d->of->after(d->order, op->tensor ? op->tensor->stream : NULL);
+    void *stream = op->tensor ? op->tensor->stream : NULL;
+    int failed = d->of->after(d->order, stream) || d->of->after(d->copies, stream);
     for (int i = 0; i < TAGCI_EDGES && !failed; i++)
         failed = copy_in(d, &op->edges.at[i]);
     return failed || d->of->record(d->order, 0) ? -1 : 0;

@@ -60,7 +60,8 @@ enum tagci_progress tagci_op_copy_in(struct tagci_op *op);   /* a stage; a failu
 enum tagci_progress tagci_op_copy_back(struct tagci_op *op); /* a stage */
 void tagci_op_leave_edges(struct tagci_op *op);              /* the arguments are the user's again */
 
-/* Whether MPI reaches the memory of this backend's devices itself: asked at run time. */
+/* Whether MPI reaches the memory of this backend's devices itself: asked at run time. No while MPI does
+ * not run. */
 int tagci_mpi_reaches(const char *backend);
 
 #endif

@@ -57,7 +57,7 @@ static size_t room_needed(const struct tagci_op *op)
 
 static size_t device_room_needed(const struct tagci_op *op)
 {
-    return op->order ? tagci_op_edge_room(op, TAGCI_DEVICE) : 0;
+    return op->order ? tagci_add(tagci_device_data_room(op), tagci_op_edge_room(op, TAGCI_DEVICE)) : 0;
 }
 
 static int get_room(struct tagci_op *op, size_t bytes)
@@ -369,6 +369,7 @@ void tagci_op_start(struct tagci_op *op)
     op->started = MPI_Wtime();
     op->number = op->comm->started++;
     op->stage = op->n_stages = op->n_requests = 0;
+    op->broken = MPI_SUCCESS;
     op->active = 1;
     if (op->tensor && !op->code)
         op->tensor->in_flight = op;

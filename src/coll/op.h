@@ -103,6 +103,10 @@ extern const struct tagci_algorithm tagci_algorithm_dense, tagci_algorithm_pack,
     tagci_algorithm_direct;
 extern const struct tagci_algorithm tagci_gather_native, tagci_gather_coded;
 
+/* direct with its kernels on a device: instead of it where the tensor lives there. The workspace that it takes there. */
+extern const struct tagci_algorithm tagci_algorithm_device;
+size_t tagci_device_data_room(const struct tagci_op *op);
+
 #define TAGCI_MAX_STAGES 32
 
 struct tagci_op {
@@ -144,6 +148,7 @@ struct tagci_op {
     int stage, n_stages;
     int active;
     int code;
+    int broken;      /* code of a failure that waits until the other ranks can be told */
     uint64_t number; /* among the operations of the communicator */
     MPI_Request request[4];
     int n_requests;

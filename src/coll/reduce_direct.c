@@ -339,14 +339,15 @@ static enum tagci_progress direct_exchange(struct tagci_op *op)
                 return TAGCI_PENDING;
         }
     }
-    return d->broken ? tagci_op_fail(op, d->broken) : TAGCI_THROUGH;
+    op->broken = op->broken ? op->broken : d->broken;
+    return op->broken && !op->result ? tagci_op_fail(op, op->broken) : TAGCI_THROUGH; /* or with the results' sizes */
 }
 
 static enum tagci_progress direct_end(struct tagci_op *op)
 {
     struct direct *d = op->state;
     size_t mine = tagci_part(&op->geometry, op->comm->rank);
-    if (op->in_place &&
+    if (op->in_place && !op->broken &&
         tagci_op_run(op, op->backend->finish(op->order, op->type, d->sum, mine, op->average ? op->geometry.ranks : 1, 0,
                                              result_at(op))) == TAGCI_FAILED)
         return TAGCI_FAILED;

@@ -7,6 +7,9 @@
 #include "coll/mpi.h"
 #include "util/error.h"
 
+/* Instead of the size of its frames: this rank cannot go on, and the others are to know. */
+static const uint64_t broken = UINT64_MAX;
+
 struct tagci_result {
     uint64_t *size; /* for each rank: bytes of its frames */
     size_t *offset; /* ranks + 1, of the frames in `frames` */
@@ -70,8 +73,8 @@ enum tagci_progress tagci_result_encode(struct tagci_op *op)
     if (!r)
         return TAGCI_THROUGH;
     int me = op->comm->rank;
-    r->own_bytes = 0;
-    for (size_t c = 0; c < tagci_part_chunks(&op->geometry, me); c++) {
+    r->own_bytes = op->broken ? broken : 0;
+    for (size_t c = 0; !op->broken && c < tagci_part_chunks(&op->geometry, me); c++) {
         size_t begin, n = tagci_part_chunk(&op->geometry, me, c, &begin);
         struct tagci_run run = {n, TAGCI_CUT_NONZERO};
         struct tagci_chunk chunk = {.type = op->type,
@@ -110,6 +113,11 @@ enum tagci_progress tagci_result_post(struct tagci_op *op)
         return TAGCI_THROUGH;
     size_t width = tagci_type_size(op->type), ranks = op->geometry.ranks;
     r->offset[0] = 0;
+    for (size_t i = 0; i < ranks; i++)
+        if (r->size[i] == broken)
+            return tagci_op_fail(op, op->broken ? op->broken
+                                                : tagci_error(TAGC_ERR_WIRE, "%s: tensor \"%s\": rank %zu failed",
+                                                              op->args.call, tagci_op_tensor_name(op), i));
     for (size_t i = 0; i < ranks; i++)
         r->offset[i + 1] = r->offset[i] + r->size[i];
     r->raw = r->offset[ranks] >= op->geometry.n * width;
