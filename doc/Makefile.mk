@@ -56,6 +56,7 @@ dist_man_MANS = \
     doc/man/man3/TAGC_Tensor_pack_size.3 \
     doc/man/man3/TAGC_Tensor_reset.3 \
     doc/man/man3/TAGC_Tensor_save.3 \
+    doc/man/man3/TAGC_Tensor_set_stream.3 \
     doc/man/man3/TAGC_Tensor_unpack.3 \
     doc/man/man3/TAGC_Test.3 \
     doc/man/man3/TAGC_Testall.3 \
@@ -64,7 +65,7 @@ dist_man_MANS = \
     doc/man/man7/tagc.7 \
     doc/man/man7/tagc_env.7
 
-dist_doc_DATA += doc/guide.md doc/algorithms.md
+dist_doc_DATA += doc/guide.md doc/algorithms.md doc/porting.md
 EXTRA_DIST += examples/train.sbatch
 
 # tagc_env(7) is made from the table of settings by a small program; make update-env writes it anew.

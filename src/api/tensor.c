@@ -246,6 +246,16 @@ int TAGC_Tensor_reset(TAGC_Tensor tensor)
     return MPI_SUCCESS;
 }
 
+int TAGC_Tensor_set_stream(TAGC_Tensor tensor, void *stream)
+{
+    struct tagci_tensor *t;
+    int code = tagci_api_idle_tensor("TAGC_Tensor_set_stream", tensor, &t);
+    if (code)
+        return tagci_api_raise(t, code);
+    t->stream = stream;
+    return MPI_SUCCESS;
+}
+
 int TAGC_Tensor_get_info(TAGC_Tensor tensor, MPI_Info *info_used)
 {
     static const char call[] = "TAGC_Tensor_get_info";
