@@ -13,8 +13,8 @@ tests_yield_la_LIBADD =
 EXTRA_DIST += tests/check-format tests/setup.sh tests/run-one tests/lsan.supp tests/valgrind.supp
 
 # Tools
-dist_check_SCRIPTS += tests/tools/check-info tests/tools/check-bench
-TESTS += tests/tools/check-info tests/tools/check-bench
+dist_check_SCRIPTS += tests/tools/check-info tests/tools/check-modules tests/tools/check-bench
+TESTS += tests/tools/check-info tests/tools/check-modules tests/tools/check-bench
 
 # A network inside the machine
 dist_check_SCRIPTS += tests/netlab/check-netlab

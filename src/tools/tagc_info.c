@@ -16,6 +16,12 @@
 #include "util/mpi_state.h"
 #include "util/settings.h"
 
+#if HAVE_DECL_MPIX_GPU_QUERY_SUPPORT || HAVE_DECL_MPIX_QUERY_CUDA_SUPPORT
+#define TAGC_ASKS_MPI 1
+#else
+#define TAGC_ASKS_MPI 0
+#endif
+
 static int trouble; /* exit status: the environment holds a wrong setting, or no backend can run */
 
 static const char usage[] =
@@ -104,7 +110,6 @@ static void settings(void)
 
 static void support(void)
 {
-    static const char *const not_built[] = {"cuda", "hip"};
     struct tagci_settings s;
     const struct tagci_backend *b, *chosen = NULL;
     char reason[200] = "";
@@ -120,14 +125,17 @@ static void support(void)
                                            {"chosen", b == chosen ? "chosen for buffers in host memory" : NULL}};
         report_row(b->name, row, 3);
     }
-    for (size_t i = 0; i < sizeof not_built / sizeof not_built[0]; i++) {
-        int built = 0;
-        for (int k = 0; (b = tagci_backend_at(k)); k++)
-            built |= strcmp(b->name, not_built[i]) == 0;
-        const struct report_field row[] = {{"here", "no"}, {"state", "not built"}};
-        if (!built)
-            report_row(not_built[i], row, 2);
+    const char *name, *why;
+    for (int i = 0; (name = tagci_backend_missing(i, &why)); i++) {
+        const struct report_field row[] = {{"here", "no"}, {"state", why}};
+        report_row(name, row, 2);
     }
+    report_section("device_pointers");
+    report_value("mpi", TAGC_ASKS_MPI
+                            ? "a running MPI is asked whether it takes them; if it does not, buffers on a device are "
+                              "copied through pinned memory"
+                            : "this MPI cannot be asked whether it takes them: buffers on a device are copied "
+                              "through pinned memory");
 }
 
 static void algorithms(void)
