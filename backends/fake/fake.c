@@ -256,11 +256,56 @@ static int put(struct tagci_order *order, struct work w)
     return 0;
 }
 
-/* A failed order stays so until its next use begins. The user's work is done at once here: nothing to wait for. */
+/* ---- Streams of the user's: one copy at a time waits on each ---- */
+
+static struct stream {
+    void *to;
+    const void *from;
+    size_t bytes;
+    struct stream *next;
+} * streams;
+
+void *tagcb_fake_stream(void)
+{
+    struct stream *s = calloc(1, sizeof *s);
+    if (!s)
+        abort();
+    s->next = streams;
+    return streams = s;
+}
+
+static void do_stream(struct stream *s)
+{
+    tagcb_fake_copy(s->to, s->from, s->bytes);
+    s->bytes = 0;
+}
+
+void tagcb_fake_stream_copy(void *stream, void *to, const void *from, size_t bytes)
+{
+    struct stream *s = stream;
+    do_stream(s);
+    s->to = to;
+    s->from = from;
+    s->bytes = bytes;
+}
+
+void tagcb_fake_stream_free(void *stream)
+{
+    struct stream **at = &streams;
+    while (*at != stream)
+        at = &(*at)->next;
+    *at = (*at)->next;
+    do_stream(stream);
+    free(stream);
+}
+
+/* A failed order stays so until its next use begins. */
 static int after(struct tagci_order *order, void *stream)
 {
     struct fake_order *o = of(order);
-    (void)stream;
+    for (struct stream *s = streams; s; s = s->next)
+        if (!stream || s == stream)
+            do_stream(s);
     drain(o, o->put);
     o->failed = 0;
     return must_fail("after") ? -1 : 0;

@@ -23,6 +23,10 @@ size_t tagcb_fake_held(void); /* blocks of memory and orders that are there now 
 /* Memory of the fake device for a test's own data, without an order: zero bytes are NULL. */
 void *tagcb_fake_alloc(enum tagci_memory kind, size_t bytes);
 void tagcb_fake_free(void *at);
+/* A stream of the user's, and a copy on it, which is done when an order comes after the stream, or the stream is freed. */
+void *tagcb_fake_stream(void);
+void tagcb_fake_stream_copy(void *stream, void *to, const void *from, size_t bytes);
+void tagcb_fake_stream_free(void *stream);
 /* A copy that the test makes: anywhere to anywhere, at once. */
 void tagcb_fake_copy(void *to, const void *from, size_t bytes);
 

@@ -8,6 +8,7 @@
 mpi_tests = \
     tests/mpi/bytes \
     tests/mpi/choice \
+    tests/mpi/device \
     tests/mpi/errors \
     tests/mpi/feedback \
     tests/mpi/gather \
