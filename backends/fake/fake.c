@@ -299,7 +299,7 @@ void tagcb_fake_stream_free(void *stream)
     free(stream);
 }
 
-/* A failed order stays so until its next use begins. */
+/* A failed order stays so until it has been waited for, or its next use begins. */
 static int after(struct tagci_order *order, void *stream)
 {
     struct fake_order *o = of(order);
@@ -333,7 +333,10 @@ static int wait(struct tagci_order *order, int mark)
 {
     struct fake_order *o = of(order);
     drain(o, o->mark[mark].behind);
-    return o->failed ? -1 : 0;
+    int failed = o->failed;
+    if (o->done == o->put) /* told, and nothing is left of what went wrong */
+        o->failed = 0;
+    return failed ? -1 : 0;
 }
 
 static void *alloc(struct tagci_order *order, enum tagci_memory kind, size_t bytes)

@@ -24,7 +24,7 @@ static int gpu_query(int type)
 
 int tagci_mpi_reaches(const char *backend)
 {
-    if (!tagci_mpi_usable()) /* MPICH would end the program */
+    if (!tagci_mpi_is_up()) /* MPICH would end the program */
         return 0;
     if (!strcmp(backend, "cuda")) {
 #if HAVE_DECL_MPIX_QUERY_CUDA_SUPPORT

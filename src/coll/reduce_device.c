@@ -206,12 +206,20 @@ static size_t place(const struct tagci_op *op, size_t number)
     return number % ranks * d->window + number / ranks % d->window;
 }
 
-/* The device has failed here. */
-static void break_down(struct tagci_op *op, int failed)
+/* From here on nothing is put on the device any more. What is there ends first: its descriptors are used again. */
+static void break_with(struct tagci_op *op, int code)
 {
     struct device *d = op->state;
-    if (failed && !d->broken)
-        d->broken = tagci_op_ran(op, -1);
+    if (d->broken)
+        return;
+    d->broken = code;
+    tagci_device_settle(op->device);
+}
+
+static void break_down(struct tagci_op *op, int failed)
+{
+    if (failed)
+        break_with(op, tagci_op_ran(op, -1));
 }
 
 /* 1: the mark is passed, 0: not yet. A failure counts as passed. */
@@ -418,8 +426,8 @@ static void check_frame(struct tagci_op *op, size_t number, struct tagci_decode 
     if (d->broken)
         return;
     if (tagci_frame_read(here, bytes, op->type, n, op->settings->checksum, &take->frame, &why))
-        d->broken = tagci_error(TAGC_ERR_WIRE, "%s: tensor \"%s\": frame %zu of rank %d: %s", op->args.call,
-                                tagci_op_tensor_name(op), c, source, bytes ? why : "that rank failed");
+        break_with(op, tagci_error(TAGC_ERR_WIRE, "%s: tensor \"%s\": frame %zu of rank %d: %s", op->args.call,
+                                   tagci_op_tensor_name(op), c, source, bytes ? why : "that rank failed"));
     else
         tagci_frame_move(&take->frame, there);
     if (own || d->broken)
