@@ -205,6 +205,39 @@ static void failures(void)
     tagcb_fake_free(y);
 }
 
+/* Memory of the host that a call takes: for a device without kernels each call of one does (backend/fallback.c). */
+static void host_allocations(void)
+{
+    enum { N = 5000 };
+    static float in[N];
+    t_fill(T_GAUSSIAN, T_F32, t_rank, 1, in, N);
+    float *x = make(N, in), *y = make(N, NULL);
+    t_step("allocations of the host");
+    TAGC_Tensor t = t_tensor(MPI_COMM_WORLD, "host", N, T_F32, "algorithm=direct sparsity=0.9");
+    static double before[N], after[N];
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    OK(TAGC_Allreduce(x, y, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t));
+    uint64_t count = tagci_mem_count(), most;
+    OK(TAGC_Allreduce(x, y, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t));
+    count = tagci_mem_count() - count;
+    MPI_Allreduce(&count, &most, 1, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+    size_t held = tagci_mem_held();
+    for (uint64_t k = 1; k <= most; k++) {
+        t_residual(t, T_F32, N, before);
+        tagci_mem_fail_at(k <= count && (int)(k % (unsigned)t_size) == t_rank ? k : 0);
+        int code = TAGC_Allreduce(x, y, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t);
+        tagci_mem_fail_at(0);
+        t_residual(t, T_F32, N, after);
+        CHECK(!code || !memcmp(before, after, sizeof before), "allocation %d: the residual has changed", (int)k);
+        CHECK(code || k > count || (int)(k % (unsigned)t_size) != t_rank, "allocation %d: no error", (int)k);
+    }
+    CHECK(tagci_mem_held() == held, "%zu bytes, before %zu", tagci_mem_held(), held);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    OK(TAGC_Tensor_free(&t));
+    tagcb_fake_free(x);
+    tagcb_fake_free(y);
+}
+
 int main(int argc, char **argv)
 {
     setenv("TAGC_TEST_FAKE", "polls=2", 0);
@@ -213,5 +246,6 @@ int main(int argc, char **argv)
     streams();
     moving();
     failures();
+    host_allocations();
     return t_end();
 }
