@@ -62,11 +62,12 @@ check_LTLIBRARIES += tests/executor/libexecutor.la
 tests_executor_libexecutor_la_SOURCES = tests/executor/cuda.c tests/executor/hip.c
 tests_executor_libexecutor_la_CPPFLAGS = -I$(top_srcdir)/tests/ports $(AM_CPPFLAGS)
 
-executor_tests = tests/unit/test_golden_gpu tests/unit/test_kernels_gpu
+executor_tests = tests/unit/test_golden_gpu tests/unit/test_gpu tests/unit/test_kernels_gpu
 executor_ldadd = $(executor_objects) tests/executor/libexecutor.la $(LDADD)
 tests_unit_test_golden_gpu_SOURCES = tests/unit/test_golden.c
 tests_unit_test_golden_gpu_CPPFLAGS = $(AM_CPPFLAGS) -DTAGC_TEST_EXECUTOR
 tests_unit_test_golden_gpu_LDADD = $(executor_ldadd)
+tests_unit_test_gpu_LDADD = $(executor_ldadd)
 tests_unit_test_kernels_gpu_SOURCES = tests/unit/test_kernels.c
 tests_unit_test_kernels_gpu_CPPFLAGS = $(AM_CPPFLAGS) -DTAGC_TEST_EXECUTOR
 tests_unit_test_kernels_gpu_LDADD = $(executor_ldadd)

@@ -6,32 +6,58 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NAMED(x) TAGCB_GPU_PASTE_OF(tagcb_, TAGCB_GPU_NAME, _, x)
+
+/* The k-th call from now on that may fail does so. */
+static int fail_in;
+static size_t held; /* allocations, streams and events */
+
+void NAMED(fail_at)(int k)
+{
+    fail_in = k;
+}
+
+size_t NAMED(held)(void)
+{
+    return held;
+}
+
+/* What a function returns that has nothing else to complain about. */
+static PORT(Error_t) luck(void)
+{
+    return fail_in > 0 && --fail_in == 0 ? PORT(ErrorInvalidValue) : PORT(Success);
+}
+
 enum { HELD_HOST = 1, HELD_DEVICE = 2 };
 
-struct held {
-    struct held *next;
+struct block {
+    struct block *next;
     char *at;
     size_t bytes;
     int kind;
 };
-static struct held *all_held;
+static struct block *all_held;
 
 static PORT(Error_t) hold(void **at, size_t bytes, int kind)
 {
-    struct held *h = malloc(sizeof *h);
-    *h = (struct held){all_held, malloc(bytes), bytes, kind};
+    if (luck())
+        return PORT(ErrorInvalidValue);
+    struct block *h = malloc(sizeof *h);
+    *h = (struct block){all_held, malloc(bytes), bytes, kind};
     memset(h->at, 0xc3, bytes);
     all_held = h;
+    held++;
     *at = h->at;
     return PORT(Success);
 }
 
 static PORT(Error_t) let_go(void *at, int kind)
 {
-    for (struct held **h = &all_held; at && *h; h = &(*h)->next)
+    for (struct block **h = &all_held; at && *h; h = &(*h)->next)
         if ((*h)->at == at && (*h)->kind == kind) {
-            struct held *gone = *h;
+            struct block *gone = *h;
             *h = gone->next;
+            held--;
             free(gone->at);
             free(gone);
             return PORT(Success);
@@ -42,7 +68,7 @@ static PORT(Error_t) let_go(void *at, int kind)
 /* HELD_HOST, HELD_DEVICE, or 0: nothing of the device's. */
 static int kind_of(const void *at)
 {
-    for (const struct held *h = all_held; h; h = h->next)
+    for (const struct block *h = all_held; h; h = h->next)
         if ((const char *)at >= h->at && (const char *)at < h->at + h->bytes)
             return h->kind;
     return 0;
@@ -52,13 +78,13 @@ PORT(Error_t) PORT(GetDeviceCount)(int *count)
 {
     const char *devices = getenv("EXECUTOR_DEVICES");
     *count = devices ? atoi(devices) : 1;
-    return *count ? PORT(Success) : PORT(ErrorNoDevice);
+    return *count ? luck() : PORT(ErrorNoDevice);
 }
 
 PORT(Error_t) PORT(GetDevice)(int *device)
 {
     *device = 0;
-    return PORT(Success);
+    return luck();
 }
 
 PORT(Error_t) PORT(SetDevice)(int device)
@@ -68,12 +94,13 @@ PORT(Error_t) PORT(SetDevice)(int device)
 
 PORT(Error_t) PORT(DeviceSynchronize)(void)
 {
-    return PORT(Success);
+    return luck();
 }
 
+/* Launches that failed say so here. */
 PORT(Error_t) PORT(GetLastError)(void)
 {
-    return PORT(Success);
+    return luck();
 }
 
 const char *PORT(GetErrorString)(PORT(Error_t) error)
@@ -99,6 +126,8 @@ PORT(MemcpyAsync)(void *to, const void *from, size_t bytes, PORT(MemcpyKind) kin
 {
     (void)kind;
     (void)stream;
+    if (luck())
+        return PORT(ErrorInvalidValue);
     memcpy(to, from, bytes);
     return PORT(Success);
 }
@@ -106,19 +135,25 @@ PORT(MemcpyAsync)(void *to, const void *from, size_t bytes, PORT(MemcpyKind) kin
 PORT(Error_t) PORT(MemsetAsync)(void *at, int byte, size_t bytes, PORT(Stream_t) stream)
 {
     (void)stream;
+    if (luck())
+        return PORT(ErrorInvalidValue);
     memset(at, byte, bytes);
     return PORT(Success);
 }
 
 PORT(Error_t) PORT(StreamCreateWithFlags)(PORT(Stream_t) * stream, unsigned flags)
 {
+    if (luck() || flags != PORT(StreamNonBlocking))
+        return PORT(ErrorInvalidValue);
     *stream = malloc(1);
-    return flags == PORT(StreamNonBlocking) ? PORT(Success) : PORT(ErrorInvalidValue);
+    held++;
+    return PORT(Success);
 }
 
 PORT(Error_t) PORT(StreamDestroy)(PORT(Stream_t) stream)
 {
     free(stream);
+    held--;
     return PORT(Success);
 }
 
@@ -132,19 +167,23 @@ PORT(Error_t) PORT(StreamWaitEvent)(PORT(Stream_t) stream, PORT(Event_t) event, 
 {
     (void)stream;
     (void)event;
-    return flags ? PORT(ErrorInvalidValue) : PORT(Success);
+    return flags ? PORT(ErrorInvalidValue) : luck();
 }
 
 /* An event is a byte: whether it has been asked for since it was recorded. At first it says that it is not ready. */
 PORT(Error_t) PORT(EventCreateWithFlags)(PORT(Event_t) * event, unsigned flags)
 {
+    if (luck() || flags != PORT(EventDisableTiming))
+        return PORT(ErrorInvalidValue);
     *event = calloc(1, 1);
-    return flags == PORT(EventDisableTiming) ? PORT(Success) : PORT(ErrorInvalidValue);
+    held++;
+    return PORT(Success);
 }
 
 PORT(Error_t) PORT(EventDestroy)(PORT(Event_t) event)
 {
     free(event);
+    held--;
     return PORT(Success);
 }
 
@@ -152,18 +191,18 @@ PORT(Error_t) PORT(EventRecord)(PORT(Event_t) event, PORT(Stream_t) stream)
 {
     (void)stream;
     *(char *)event = 0;
-    return PORT(Success);
+    return luck();
 }
 
 PORT(Error_t) PORT(EventQuery)(PORT(Event_t) event)
 {
     char asked = *(char *)event;
     *(char *)event = 1;
-    return asked ? PORT(Success) : PORT(ErrorNotReady);
+    return luck() ? PORT(ErrorInvalidValue) : asked ? PORT(Success) : PORT(ErrorNotReady);
 }
 
 PORT(Error_t) PORT(EventSynchronize)(PORT(Event_t) event)
 {
     *(char *)event = 1;
-    return PORT(Success);
+    return luck();
 }
