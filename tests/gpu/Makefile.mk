@@ -31,7 +31,7 @@ tests_gpu_rates_cuda_CPPFLAGS = $(gpu_cppflags_cuda)
 tests_gpu_rates_cuda_LDADD = $(gpu_ldadd_cuda)
 tests_gpu_direct_cuda_SOURCES = tests/gpu/direct.c
 tests_gpu_direct_cuda_CPPFLAGS = $(gpu_cppflags_cuda)
-tests_gpu_direct_cuda_LDADD = $(gpu_ldadd_cuda)
+tests_gpu_direct_cuda_LDADD = libtagcb_cuda.la libtagc_all.la
 
 gpu_cppflags_hip = $(AM_CPPFLAGS) -DTAGC_TEST_DEVICE=tagcb_hip
 gpu_ldadd_hip = libtagcb_hip.la $(LDADD)
@@ -46,7 +46,7 @@ tests_gpu_rates_hip_CPPFLAGS = $(gpu_cppflags_hip)
 tests_gpu_rates_hip_LDADD = $(gpu_ldadd_hip)
 tests_gpu_direct_hip_SOURCES = tests/gpu/direct.c
 tests_gpu_direct_hip_CPPFLAGS = $(gpu_cppflags_hip)
-tests_gpu_direct_hip_LDADD = $(gpu_ldadd_hip)
+tests_gpu_direct_hip_LDADD = libtagcb_hip.la libtagc_all.la
 
 # The same over the executor, so that they do not rot
 tests_gpu_rates_executor_SOURCES = tests/gpu/rates.c
