@@ -53,7 +53,10 @@ tests_gpu_rates_executor_SOURCES = tests/gpu/rates.c
 tests_gpu_rates_executor_CPPFLAGS = $(AM_CPPFLAGS) -DTAGC_TEST_DEVICE=tagcb_executor32
 tests_gpu_rates_executor_LDADD = $(executor_ldadd)
 dist_check_SCRIPTS += tests/gpu/check-rates
+tests_mpi_executor_SOURCES = tests/gpu/direct.c
 if HAVE_EXECUTOR
+tests_mpi_executor_CPPFLAGS = $(AM_CPPFLAGS) -DTAGC_TEST_DEVICE=tagcb_executor32 -DTAGC_TEST_ADD
+tests_mpi_executor_LDADD = $(executor_objects) tests/executor/libexecutor.la libtagc_all.la
 check_PROGRAMS += tests/gpu/rates_executor
 TESTS += tests/gpu/check-rates
 endif

@@ -10,6 +10,7 @@ mpi_tests = \
     tests/mpi/choice \
     tests/mpi/device \
     tests/mpi/errors \
+    tests/mpi/executor \
     tests/mpi/feedback \
     tests/mpi/gather \
     tests/mpi/large \
