@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+#include "core/value.h"
+
 static const double least_gather = 1 << 16; /* bytes of a gather that may be worth coding */
 
 /* Share of elements that at least one rank keeps, supports being independent. */
@@ -63,8 +65,9 @@ static double seconds(const struct tagci_op *op, const struct tagci_algorithm *a
                n * remote * (0.25 * l->byte + 1.27 * wide * together_kept * l->dense);
     default: {
         double index = op->share > 0 ? index_bytes(op, kept) : 0;
+        double each = c->encode + c->decode + (tagci_value_blocked(op->settings->value) ? kept * c->round : 0);
         return (ranks - 1) * l->message + choose + result +
-               together(op, n * (c->encode + c->decode), n * remote * (index + value_bytes(op) * kept) * l->byte);
+               together(op, n * each, n * remote * (index + value_bytes(op) * kept) * l->byte);
     }
     }
 }

@@ -51,6 +51,10 @@ static int kernels(struct tagci_costs *c, size_t n)
     c->select = s[0] / (double)n;
     c->encode = s[1] / (double)n;
     c->decode = s[2] / (double)n;
+    MPI_Info_set(o.info, "tagc_value", "int4");
+    bad = bad || phases(&o, n, "tagc_sparsity", "0", s);
+    c->round = fmax((s[1] + s[2]) / (double)n - c->encode - c->decode, 0.01 * c->encode);
+    MPI_Info_set(o.info, "tagc_value", "native");
     o.what = TAGCI_ALLGATHER;
     bad = bad || phases(&o, n, "tagc_gather", "lossless", s);
     int ranks;
