@@ -12,6 +12,7 @@ libtagcb_openmp_la_SOURCES = \
     backends/openmp/openmp.c \
     backends/openmp/openmp.h \
     backends/openmp/select.c \
+    backends/openmp/select_keys.h \
     backends/openmp/tables.h \
     backends/openmp/template.h \
     backends/openmp/template_convert.h \

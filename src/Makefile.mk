@@ -7,6 +7,7 @@ libtagc_core_la_CFLAGS = $(TAGC_CFLAGS) $(VISIBILITY_CFLAGS)
 libtagc_core_la_SOURCES = \
     src/core/bitmap.h \
     src/core/index_coded.h \
+    src/core/sample.h \
     src/core/crc32c.c \
     src/core/frame.c \
     src/core/frame.h \

@@ -48,6 +48,10 @@ INLINE void v_store_f32(float *at, vec_f32 v)
 {
     _mm256_storeu_ps(at, v);
 }
+INLINE void v_stream_f32(float *at, vec_f32 v) /* past the caches; aligned */
+{
+    _mm256_stream_ps(at, v);
+}
 INLINE vec_f32 v_keep_f32(vec_f32 v, mask_f32 m)
 {
     return _mm256_and_ps(v, _mm256_castsi256_ps(m));
@@ -173,6 +177,10 @@ INLINE vec_f64 v_zero_f64(void)
 INLINE void v_store_f64(double *at, vec_f64 v)
 {
     _mm256_storeu_pd(at, v);
+}
+INLINE void v_stream_f64(double *at, vec_f64 v) /* past the caches; aligned */
+{
+    _mm256_stream_pd(at, v);
 }
 INLINE vec_f64 v_drop_f64(vec_f64 v, mask_f64 m)
 {

@@ -116,7 +116,7 @@ static int select_all(struct tagci_order *order, enum tagci_type type, struct ta
 {
     (void)order;
     for (size_t i = 0; i < n; i++)
-        tagcb_openmp_select(type, c[i].in, c[i].residual, c[i].n, c[i].k, &c[i].cut, &c[i].above, &c[i].tied);
+        tagcb_openmp_choose(type, &c[i]);
     return 0;
 }
 

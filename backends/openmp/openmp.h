@@ -56,6 +56,7 @@ static inline void tagcb_float_leave(tagcb_float_state state)
 void tagcb_openmp_select(enum tagci_type type, const void *in, const void *residual, size_t n, size_t k,
                          struct tagci_cut *cut, size_t *above, size_t *tied);
 size_t tagcb_openmp_count_key(enum tagci_type type, const void *in, const void *residual, size_t n, uint64_t key);
+void tagcb_openmp_choose(enum tagci_type type, struct tagci_choice *choice); /* whole or by a sample, as it says */
 int tagcb_select_open(void);
 void tagcb_select_close(void);
 

@@ -8,7 +8,7 @@
  * narrow that it holds a few per cent of the data. Where there is no room to collect (many equal keys, a bracket that
  * missed, no scratch memory), the pass counts the keys inside in bins instead, and the next bracket is one bin. The
  * answer is exact in any case, and the same for any number of threads. */
-#include "backends/openmp/openmp.h"
+#include "backends/openmp/select_keys.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -18,14 +18,12 @@
 #include <omp.h>
 #endif
 
+#include "core/sample.h"
 #include "util/mem.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
-#define BINS 2048
 #define SCRATCH ((size_t)4 << 20) /* bytes for keys: one of these in a process */
-#define SAMPLE_RUN 4              /* neighbours that are sampled together */
-#define SAMPLE_FROM 8192          /* smaller ones are collected whole */
+#define GUESS_RUN 4               /* neighbours that are looked at together for a guess */
+#define GUESS_FROM 8192           /* smaller ones are collected whole */
 #define MOST_THREADS 128
 
 /* Scratch that one caller at a time has; others go without. */
@@ -56,6 +54,7 @@ struct data {
     const void *in, *residual;
     size_t n, width; /* bytes of a key */
     uint64_t inf;
+    size_t all, runs; /* of `all` elements, these runs are the data (n = runs * TAGCI_SAMPLE_RUN); runs 0: all are */
 };
 
 /* A bracket of keys, and what a pass found out about it. */
@@ -68,27 +67,6 @@ struct bracket {
     int shift;                   /* bin of a key: (key - lo) >> shift */
     uint64_t bins[BINS];
 };
-
-static inline uint64_t key_at(const void *keys, size_t i, size_t width)
-{
-    return width == 8 ? ((const uint64_t *)keys)[i] : ((const uint32_t *)keys)[i];
-}
-
-static inline void put_key(void *keys, size_t i, size_t width, uint64_t key)
-{
-    if (width == 8)
-        ((uint64_t *)keys)[i] = key;
-    else
-        ((uint32_t *)keys)[i] = (uint32_t)key;
-}
-
-static int shift_for(uint64_t lo, uint64_t hi, uint64_t bins)
-{
-    int shift = 0;
-    while ((hi - lo) >> shift >= bins)
-        shift++;
-    return shift;
-}
 
 static void count_bins(const struct bracket *b, const void *keys, size_t n, size_t width, uint64_t *bins)
 {
@@ -105,6 +83,33 @@ static const void *at(const void *base, size_t i, size_t size)
     return base ? (const char *)base + i * size : NULL;
 }
 
+/* Collects from elements [i, i + m) of the data; of sampled ones in whole runs, or in a part of one. */
+static size_t collect(const struct data *d, size_t i, size_t m, uint64_t lo, uint64_t hi, void *keys, size_t *above,
+                      size_t *zeros)
+{
+    const struct tagcb_kernels *k = tagcb_kernels_now();
+    size_t size = tagci_type_size(d->type);
+    if (!d->runs)
+        return k->collect(d->type, at(d->in, i, size), at(d->residual, i, d->width), m, lo, hi, keys, above, zeros);
+    uint64_t values[TAGCB_COLLECT_MAX]; /* of the work type */
+    size_t soon[TAGCB_COLLECT_MAX / TAGCI_SAMPLE_RUN + 1], first = i / TAGCI_SAMPLE_RUN;
+    for (size_t r = 0; r <= (i + m - 1) / TAGCI_SAMPLE_RUN - first; r++) {
+        soon[r] = tagci_sample_at(d->all, d->runs, first + r);
+        for (size_t j = 0; j < TAGCI_SAMPLE_RUN; j += 64 / d->width) {
+            __builtin_prefetch(at(d->in, soon[r] + j, size));
+            if (d->residual)
+                __builtin_prefetch(at(d->residual, soon[r] + j, d->width));
+        }
+    }
+    for (size_t j = 0, step; j < m; j += step) {
+        size_t within = (i + j) % TAGCI_SAMPLE_RUN, where = soon[(i + j) / TAGCI_SAMPLE_RUN - first] + within;
+        step = TAGCI_SAMPLE_RUN - within < m - j ? TAGCI_SAMPLE_RUN - within : m - j;
+        k->gather_input(d->type, at(d->in, where, size), at(d->residual, where, d->width), step,
+                        (char *)values + j * d->width);
+    }
+    return k->collect(d->width == 8 ? TAGCI_F64 : TAGCI_F32, values, NULL, m, lo, hi, keys, above, zeros);
+}
+
 /* What one thread saw in its part of the data. */
 struct part {
     size_t above, inside, zeros;
@@ -115,9 +120,7 @@ struct part {
 static struct part pass_part(const struct data *d, struct bracket *b, size_t from, size_t to, unsigned char *room,
                              size_t capacity)
 {
-    const struct tagcb_kernels *k = tagcb_kernels_now();
     struct part part = {0, 0, 0, 1};
-    size_t size = tagci_type_size(d->type);
     uint64_t bins[BINS], local[TAGCB_COLLECT_MAX + TAGCB_SLACK];
     for (size_t i = from; i < to; i += TAGCB_COLLECT_MAX) {
         size_t m = to - i < TAGCB_COLLECT_MAX ? to - i : TAGCB_COLLECT_MAX;
@@ -128,8 +131,7 @@ static struct part pass_part(const struct data *d, struct bracket *b, size_t fro
             count_bins(b, room, part.inside, d->width, bins);
         }
         void *keys = fits ? room + part.inside * d->width : (void *)local;
-        size_t got = k->collect(d->type, at(d->in, i, size), at(d->residual, i, d->width), m, b->lo, b->hi, keys,
-                                &part.above, &part.zeros);
+        size_t got = collect(d, i, m, b->lo, b->hi, keys, &part.above, &part.zeros);
         part.inside += got;
         if (!fits)
             count_bins(b, local, got, d->width, bins);
@@ -181,161 +183,12 @@ static void pass(const struct data *d, struct bracket *b)
     }
 }
 
-/* The bin that holds the r-th largest, r counted from 1 and at most what is in the bins; *higher: keys in bins above. */
-static int find_bin(const uint64_t *bins, int count, size_t r, size_t *higher)
-{
-    int i = count;
-    *higher = 0;
-    while (*higher + bins[--i] < r)
-        *higher += bins[i];
-    return i;
-}
-
-/* The r-th largest of n keys in [lo, hi], by bins of keys: however they are spread. Adds to *greater how many are
- * greater; *equal: how many are equal. The array is used up. */
-INLINE uint64_t select_by_bins(void *keys, size_t n, size_t width, uint64_t lo, uint64_t hi, size_t r, size_t *greater,
-                               size_t *equal)
-{
-    uint64_t bins[BINS];
-    size_t before = *greater;
-    for (;;) {
-        int count = n < 8192 ? 256 : BINS, shift = shift_for(lo, hi, (uint64_t)count);
-        size_t higher, same = 0;
-        memset(bins, 0, (size_t)count * sizeof *bins);
-        for (size_t i = 0; i < n; i++)
-            bins[(key_at(keys, i, width) - lo) >> shift]++;
-        uint64_t bin = (uint64_t)find_bin(bins, count, r - (*greater - before), &higher);
-        *greater += higher;
-        if (shift == 0) {
-            *equal = bins[bin];
-            return lo + bin;
-        }
-        for (size_t i = 0; i < n; i++) {
-            uint64_t key = key_at(keys, i, width);
-            put_key(keys, same, width, key);
-            same += (key - lo) >> shift == bin;
-        }
-        n = same;
-        uint64_t first = lo + (bin << shift), last = first + (((uint64_t)1 << shift) - 1);
-        lo = first;
-        hi = last < hi ? last : hi;
-    }
-}
-
-#define FEW 33 /* keys that are sorted as they are; also how many are sampled */
-
-INLINE void sort_down(uint64_t *keys, size_t n)
-{
-    for (size_t i = 1; i < n; i++) {
-        uint64_t key = keys[i];
-        size_t j = i;
-        for (; j > 0 && keys[j - 1] < key; j--)
-            keys[j] = keys[j - 1];
-        keys[j] = key;
-    }
-}
-
-/* Numbers of keys above hi, and from lo on. */
-INLINE void count_sides(const void *keys, size_t n, size_t width, uint64_t lo, uint64_t hi, size_t *above, size_t *from)
-{
-    size_t over = 0, more = 0;
-    if (width == 8) {
-        for (size_t i = 0; i < n; i++) {
-            over += ((const int64_t *)keys)[i] > (int64_t)hi;
-            more += ((const int64_t *)keys)[i] >= (int64_t)lo;
-        }
-    } else {
-        for (size_t i = 0; i < n;) { /* 32-bit counts, as wide as the keys */
-            size_t stop = n - i < (size_t)1 << 30 ? n : i + ((size_t)1 << 30);
-            int32_t part_over = 0, part_more = 0;
-            for (; i < stop; i++) {
-                part_over += ((const int32_t *)keys)[i] > (int32_t)hi;
-                part_more += ((const int32_t *)keys)[i] >= (int32_t)lo;
-            }
-            over += (size_t)part_over;
-            more += (size_t)part_more;
-        }
-    }
-    *above = over;
-    *from = more;
-}
-
-/* Keys in [lo, hi] move to the front, by the kernel that collects them from data: a key is a value. */
-static size_t compact(void *keys, size_t n, size_t width, uint64_t lo, uint64_t hi)
-{
-    size_t kept = 0, unused = 0;
-    for (size_t i = 0; i < n; i += TAGCB_COLLECT_MAX) {
-        size_t m = n - i < TAGCB_COLLECT_MAX ? n - i : TAGCB_COLLECT_MAX;
-        kept += tagcb_kernels_now()->collect(width == 8 ? TAGCI_F64 : TAGCI_F32, (char *)keys + i * width, NULL, m, lo,
-                                             hi, (char *)keys + kept * width, &unused, &unused);
-    }
-    return kept;
-}
-
-/* The same by narrowing: a small sorted sample gives a bracket around the place; what the bracket, or the side of it
- * where the key is, does not hold goes. Where that does not help (equal keys), bins. */
-INLINE uint64_t select_key_of(void *keys, size_t n, size_t width, uint64_t lo, uint64_t hi, size_t r, size_t *greater,
-                              size_t *equal)
-{
-    uint64_t some[FEW];
-    *greater = 0;
-    while (n > FEW) {
-        for (size_t i = 0; i < FEW; i++)
-            some[i] = key_at(keys, n / FEW * i + n % FEW * i / FEW, width);
-        sort_down(some, FEW);
-        size_t place = (size_t)((double)r / (double)n * FEW), above, from, before = n;
-        uint64_t low = place + 4 < FEW ? some[place + 4] : lo, high = place > 4 ? some[place - 5] : hi;
-        count_sides(keys, n, width, low, high, &above, &from);
-        if (r <= above) {
-            lo = high + 1;
-            n = above;
-        } else if (r > from) {
-            hi = low - 1;
-            r -= from;
-            *greater += from;
-            n -= from;
-        } else {
-            lo = low;
-            hi = high;
-            r -= above;
-            *greater += above;
-            n = from - above;
-        }
-        if (lo == hi) {
-            *equal = n;
-            return lo;
-        }
-        compact(keys, before, width, lo, hi);
-        if (n > before - before / 4)
-            return select_by_bins(keys, n, width, lo, hi, r, greater, equal);
-    }
-    for (size_t i = 0; i < n; i++)
-        some[i] = key_at(keys, i, width);
-    sort_down(some, n);
-    size_t first = r - 1, last = r;
-    while (first > 0 && some[first - 1] == some[r - 1])
-        first--;
-    while (last < n && some[last] == some[r - 1])
-        last++;
-    *greater += first;
-    *equal = last - first;
-    return some[r - 1];
-}
-
-static uint64_t select_key(void *keys, size_t n, size_t width, uint64_t lo, uint64_t hi, size_t r, size_t *greater,
-                           size_t *equal)
-{
-    return width == 8 ? select_key_of(keys, n, 8, lo, hi, r, greater, equal)
-                      : select_key_of(keys, n, 4, lo, hi, r, greater, equal);
-}
-
 /* First bracket, by a sample that goes to the room: four standard deviations and a half to both sides, and some more
  * because neighbours resemble each other. */
 static void guess(const struct data *d, size_t k, struct bracket *b)
 {
-    const struct tagcb_kernels *kernels = tagcb_kernels_now();
-    size_t runs = d->n / (64 * SAMPLE_RUN), size = tagci_type_size(d->type), got = 0, unused = 0, greater, equal;
-    size_t most = b->room / (2 * SAMPLE_RUN) < 8192 ? b->room / (2 * SAMPLE_RUN) : 8192;
+    size_t runs = d->n / (64 * GUESS_RUN), got = 0, unused = 0, greater, equal;
+    size_t most = b->room / (2 * GUESS_RUN) < 8192 ? b->room / (2 * GUESS_RUN) : 8192;
     uint64_t random = 1, top = d->width == 8 ? INT64_MAX : INT32_MAX;
     runs = runs < most ? runs : most;
     if (runs < 64)
@@ -343,9 +196,8 @@ static void guess(const struct data *d, size_t k, struct bracket *b)
     size_t stride = d->n / runs;
     for (size_t i = 0; i < runs; i++) {
         random = random * 6364136223846793005u + 1442695040888963407u;
-        size_t where = i * stride + (size_t)(random >> 33) % (stride - SAMPLE_RUN + 1);
-        got += kernels->collect(d->type, at(d->in, where, size), at(d->residual, where, d->width), SAMPLE_RUN, 0, top,
-                                b->keys + got * d->width, &unused, &unused);
+        size_t where = i * stride + (size_t)(random >> 33) % (stride - GUESS_RUN + 1);
+        got += collect(d, where, GUESS_RUN, 0, top, b->keys + got * d->width, &unused, &unused);
     }
     double p = (double)k / (double)d->n, middle = p * (double)got;
     double margin = 6.5 * sqrt((double)got * p * (1 - p)) + 4;
@@ -381,7 +233,9 @@ static void search(const struct data *d, size_t k, struct bracket *b, struct tag
         if (b->above >= k && b->hi == largest) { /* Inf and NaN alone are enough, and all of them stay */
             *cut = (struct tagci_cut){largest, 0};
             *above = b->above;
-            *tied = b->lo == largest ? b->inside : tagcb_openmp_count_key(d->type, d->in, d->residual, d->n, largest);
+            *tied = b->lo == largest ? b->inside
+                    : d->runs        ? 0
+                                     : tagcb_openmp_count_key(d->type, d->in, d->residual, d->n, largest);
             return;
         }
         if (b->above >= k) {
@@ -440,26 +294,50 @@ static void search_few(const struct data *d, size_t k, struct tagci_cut *cut, si
     }
 }
 
+static void search_all(const struct data *d, size_t k, struct tagci_cut *cut, size_t *above, size_t *tied)
+{
+    struct bracket b = {.lo = k ? 1 : d->inf - 1, .hi = d->inf - 1};
+    void *room = atomic_exchange(&scratch, NULL);
+    if (room) {
+        b.keys = room;
+        b.room = SCRATCH / d->width;
+        int all_fit = d->runs && d->n + TAGCB_SLACK + TAGCB_COLLECT_MAX * 2 <= b.room; /* better than a second look */
+        if (k && d->n > GUESS_FROM && !all_fit)
+            guess(d, k, &b);
+    }
+    search(d, k, &b, cut, above, tied);
+    if (room)
+        atomic_store(&scratch, room);
+}
+
 void tagcb_openmp_select(enum tagci_type type, const void *in, const void *residual, size_t n, size_t k,
                          struct tagci_cut *cut, size_t *above, size_t *tied)
 {
     struct data d = {.type = type, .in = in, .residual = residual, .n = n, .width = tagci_work_size(type)};
     d.inf = tagci_work_is_double(type) ? TAGCI_KEY_INF_F64 : TAGCI_KEY_INF_F32;
-    if (n <= TAGCB_COLLECT_MAX) {
+    if (n <= TAGCB_COLLECT_MAX)
         search_few(&d, k, cut, above, tied);
-        return;
+    else
+        search_all(&d, k, cut, above, tied);
+}
+
+/* By the sample, unless many are equal there. */
+void tagcb_openmp_choose(enum tagci_type type, struct tagci_choice *c)
+{
+    size_t keep = c->runs ? tagci_sample_keep(c->n, c->k, c->runs) : 0;
+    struct data d = {.type = type, .in = c->in, .residual = c->residual, .width = tagci_work_size(type)};
+    d.inf = tagci_work_is_double(type) ? TAGCI_KEY_INF_F64 : TAGCI_KEY_INF_F32;
+    d.n = c->runs * TAGCI_SAMPLE_RUN;
+    d.all = c->n;
+    d.runs = c->runs;
+    if (keep)
+        search_all(&d, keep, &c->cut, &c->above, &c->tied);
+    if (keep && !tagci_sample_tied(c->tied, keep)) {
+        c->cut.ties = c->cut.key ? UINT64_MAX : 0;
+        c->above = c->tied = 0;
+    } else {
+        tagcb_openmp_select(type, c->in, c->residual, c->n, c->k, &c->cut, &c->above, &c->tied);
     }
-    struct bracket b = {.lo = k ? 1 : d.inf - 1, .hi = d.inf - 1};
-    void *room = atomic_exchange(&scratch, NULL);
-    if (room) {
-        b.keys = room;
-        b.room = SCRATCH / d.width;
-        if (k && n > SAMPLE_FROM)
-            guess(&d, k, &b);
-    }
-    search(&d, k, &b, cut, above, tied);
-    if (room)
-        atomic_store(&scratch, room);
 }
 
 size_t tagcb_openmp_count_key(enum tagci_type type, const void *in, const void *residual, size_t n, uint64_t key)

@@ -26,6 +26,14 @@ typedef uint16_t loose_u16 __attribute__((aligned(1), may_alias));
 #include LANES_HEADER
 #endif
 
+/* Streaming stores come before what is written from here on. */
+INLINE void fence(void)
+{
+#ifdef LANES_HEADER
+    _mm_sfence();
+#endif
+}
+
 /* Where a pass stands among the runs of its chunk. */
 struct cursor {
     const struct tagci_run *next;
@@ -52,7 +60,7 @@ static void cursor_step(struct cursor *c, uint64_t inf)
 struct pass {
     enum tagci_type type;
     enum tagci_value form; /* of what comes out: native (the work type), bfloat16 or float16 */
-    int all;
+    int all, stream;
     size_t n;
     const void *in, *residual;
     void *residual_out;
@@ -64,6 +72,7 @@ static struct pass pass_over(const struct tagci_chunk *c, enum tagci_value form)
     return (struct pass){.type = c->type,
                          .form = form,
                          .all = c->all,
+                         .stream = c->stream && (uintptr_t)c->residual_out % 64 == 0,
                          .n = c->n,
                          .in = c->in,
                          .residual = c->residual,
@@ -123,6 +132,8 @@ static void sparsify(struct tagci_chunk *c)
     size_t words = tagci_bitmap_words(c->n);
     unsigned char *bits = (unsigned char *)c->bitmap;
     c->kept = c->type == TAGCI_F64 ? pass_f64(&p, 0, words, bits, c->values) : pass_f32(&p, 0, words, bits, c->values);
+    if (c->stream)
+        fence();
 }
 
 static void encode(struct tagci_chunk *c)
@@ -132,6 +143,8 @@ static void encode(struct tagci_chunk *c)
         encode_f64(c, bits);
     else
         encode_f32(c, bits);
+    if (c->stream)
+        fence();
     if (c->bitmap && c->all) {
         memset(c->bitmap, 0xff, c->n / 64 * 8);
         if (c->n % 64)

@@ -149,6 +149,7 @@ static int NAME(encode_blocks)(struct tagci_chunk *c, int indexed, uint64_t *bit
     struct NAME(blocks) b;
     struct pass p = pass_over(c, TAGCI_VALUE_NATIVE);
     struct tagci_frame f;
+    p.stream = 0; /* settling comes back to the residuals */
     size_t words = tagci_bitmap_words(c->n), most = tagci_value_blocks(c->n) * 2;
     unsigned char *codes = c->frame + TAGCI_FRAME_HEADER + (indexed ? words * 8 : 0) + ((most + 7) & ~(size_t)7);
 

@@ -140,6 +140,7 @@ INLINE size_t NAME(fast_of)(const enum tagci_type type, const enum tagci_value f
     const void *in = p->in;
     const WORK *residual = p->residual;
     WORK *rest = p->residual_out;
+    const int stream = p->stream;
     char *to = out;
     size_t w = 0;
     for (; w < words; w++, i += 64) {
@@ -168,8 +169,11 @@ INLINE size_t NAME(fast_of)(const enum tagci_type type, const enum tagci_value f
                 left = v;
 #endif
             }
-            if (rest)
-                NAME(v_store)(rest + i + q, NAME(v_add)(left, NAME(v_zero)()));
+            left = NAME(v_add)(left, NAME(v_zero)());
+            if (rest && stream)
+                NAME(v_stream)(rest + i + q, left);
+            else if (rest)
+                NAME(v_store)(rest + i + q, left);
             at += (size_t)__builtin_popcount(b) * width;
         }
         if (NAME(m_bits)(odd))

@@ -41,6 +41,7 @@ struct tagci_order {
 struct tagci_choice {
     const void *in, *residual; /* n elements of type; n values of the work type, or NULL: all zero */
     size_t n, k;
+    size_t runs; /* 0, or the cut comes from a sample of so many runs (core/sample.h); on a device always 0 */
     /* filled by select */
     struct tagci_cut cut;
     size_t above; /* elements that the cut keeps (all Inf and NaN included) */
@@ -71,6 +72,7 @@ struct tagci_chunk {
     void *residual_out;           /* n values of the work type, or NULL: not wanted. Not an alias of residual or in */
     const struct tagci_run *runs; /* their n add up to this n */
     size_t nruns;
+    int stream; /* residual_out is part of more than caches hold: best written past them */
     int all; /* nothing is held back: every value travels, the runs are not looked at (values may still be rounded) */
     /* filled by sparsify; encode fills the bitmap too unless it is NULL, and does not look at values */
     uint64_t *bitmap; /* (n+63)/64 words; bits past n are zero */
@@ -142,7 +144,9 @@ struct tagci_backend {
 
     /* For each of n stretches the exact cut that keeps the k elements of largest |in + residual| (work type): key is the
      * k-th largest key, ties what is left for it. Zeros never count: with at most k nonzeros the result is { 0, 0 }. k = 0
-     * gives a cut that keeps only Inf and NaN. Stretches may be millions of elements long, or a few. */
+     * gives a cut that keeps only Inf and NaN. Stretches may be millions of elements long, or a few.
+     * With runs, the cut of tagci_sample_keep(n, k, runs) elements of the sample: its key, all ties (none if the key is 0),
+     * above and tied 0. Unless tagci_sample_tied: then the exact cut of the whole stretch as without runs. */
     int (*select)(struct tagci_order *order, enum tagci_type type, struct tagci_choice *choices, size_t n);
     /* Number of elements with exactly this key, for each of n. */
     int (*count_key)(struct tagci_order *order, enum tagci_type type, struct tagci_tally *tallies, size_t n);
@@ -179,7 +183,7 @@ struct tagci_backend {
 
 /* What a loadable module exports, under the name `tagcb_module`. A module holds what it needs of src/core itself and calls
  * nothing in the library. The number counts up with every change of the structs and enums of this file. */
-#define TAGCI_BACKEND_ABI 2
+#define TAGCI_BACKEND_ABI 3
 struct tagci_module {
     int abi; /* first, whatever changes */
     const struct tagci_backend *backend;

@@ -5,6 +5,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/sample.h"
+
+/* Bytes of a residual that caches would not keep until the next call. */
+static const size_t beyond_caches = (size_t)16 << 20;
+
 struct tagci_cuts {
     /* Stretches: the owners' parts, or pieces of `length` elements of the whole vector; with `same` one cut for all. */
     size_t length; /* 0: owners' parts */
@@ -146,6 +151,8 @@ static int find_some(struct tagci_op *op, size_t s, size_t n)
         stretch(op, s + i, &begin, &end);
         c->choice[i] = (struct tagci_choice){tagci_op_in(op, begin), tagci_op_residual(op, begin), end - begin,
                                              .k = begin == end ? 0 : to_keep(end - begin, op->share)};
+        if (op->settings->selection == TAGCI_SELECTION_SAMPLED && begin < end && !tagci_backend_is_device(op->backend))
+            c->choice[i].runs = tagci_sample_runs(end - begin, c->choice[i].k);
     }
     if (op->backend->select(op->order, op->type, c->choice, n) || tagci_op_settle(op))
         return -1;
@@ -205,6 +212,7 @@ void tagci_cuts_chunk(const struct tagci_op *op, int owner, size_t c, struct tag
     chunk->in = tagci_op_in(op, begin);
     chunk->residual = tagci_op_residual(op, begin);
     chunk->residual_out = tagci_op_residual_out(op, begin);
+    chunk->stream = tagci_mul(op->geometry.n, tagci_work_size(op->type)) >= beyond_caches;
     chunk->runs = runs;
     if (cuts->same) {
         runs[0] = (struct tagci_run){n, cuts->cut[0]};

@@ -17,6 +17,7 @@ extern char **environ;
 #define OFFSET(field) offsetof(struct tagci_settings, field)
 
 static const char *const algorithms[] = {"auto", "dense", "sketch", "pack", "direct", "hierarchical", NULL};
+static const char *const selections[] = {"sampled", "exact", NULL};
 static const char *const values[] = {"native", "bfloat16", "float16", "int8", "int4", "ternary", NULL};
 static const char *const indices[] = {"auto", "bitmap", "coded", NULL};
 static const char *const gathers[] = {"lossless", "native", "bfloat16", "int8", NULL};
@@ -41,6 +42,11 @@ static const struct tagci_setting_entry table[TAGCI_SETTINGS] = {
     [TAGCI_SET_THRESHOLD] = {"threshold", "unset or a number > 0",
         "Holds back every value whose magnitude (value + residual) is smaller than this, instead of a share.",
         TAGCI_KIND_THRESHOLD, OFFSET(threshold), 1, NULL, 0},
+    [TAGCI_SET_SELECTION] = {"selection", "sampled or exact",
+        "How the share is found. exact: to one element, by a pass over value + residual. sampled: in long stretches "
+        "(of 4 Mi elements or more, where 131072 or more are kept) from a sample, so that values are read once only; "
+        "the share kept is then off by one or two hundredths of itself.",
+        TAGCI_KIND_WORD, OFFSET(selection), 1, selections, 0},
     [TAGCI_SET_VALUE] = {"value", "native, bfloat16, float16, int8, int4 or ternary",
         "Form in which kept values travel. native: as they are. The integers come in blocks with a scale. What "
         "rounding takes away goes into the residual. With algorithm auto or direct, not with sketch or pack.",

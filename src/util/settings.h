@@ -20,6 +20,7 @@ enum tagci_algorithm_id { /* values of the setting `algorithm`; those of TAGC_AL
                           TAGCI_ALGORITHM_HIERARCHICAL
 };
 enum { TAGCI_GRANULARITY_OWNER = 0, TAGCI_GRANULARITY_TENSOR = -1 }; /* or > 0: elements */
+enum { TAGCI_SELECTION_SAMPLED, TAGCI_SELECTION_EXACT };
 enum { TAGCI_GATHER_LOSSLESS, TAGCI_GATHER_NATIVE, TAGCI_GATHER_BFLOAT16, TAGCI_GATHER_INT8 };
 enum { TAGCI_PROGRESS_POLL, TAGCI_PROGRESS_THREAD };
 enum { TAGCI_VERIFY_OFF, TAGCI_VERIFY_REPORT, TAGCI_VERIFY_ERROR };
@@ -45,6 +46,7 @@ enum tagci_setting { /* order of the table */
                      TAGCI_SET_SPARSITY,
                      TAGCI_SET_GRANULARITY,
                      TAGCI_SET_THRESHOLD,
+                     TAGCI_SET_SELECTION,
                      TAGCI_SET_VALUE,
                      TAGCI_SET_INDEX,
                      TAGCI_SET_COMPRESS_RATIO,
@@ -66,7 +68,8 @@ struct tagci_settings {
     int algorithm; /* enum tagci_algorithm_id */
     struct tagci_schedule sparsity;
     int64_t granularity;
-    double threshold;      /* 0: unset */
+    double threshold; /* 0: unset */
+    int selection;
     int value;             /* enum tagci_value of core/type.h */
     int index;             /* enum tagci_index, likewise */
     double compress_ratio; /* 0: auto */

@@ -186,6 +186,29 @@ static void check_bound(const struct bound *b, size_t n)
     free(y);
 }
 
+/* A long vector is cut by a sample, near the share, or exactly where that is asked for. */
+static void long_vectors_keep_their_share(void)
+{
+    size_t part = (size_t)4 << 20, n = part * (size_t)t_size;
+    float *x = malloc(n * 4), *y = malloc(part * 4);
+    t_fill(T_GAUSSIAN, T_F32, t_rank, 9, x, n);
+    for (int exact = 0; exact < 2; exact++) {
+        t_step("%s choice among %zu elements", exact ? "exact" : "sampled", part);
+        TAGC_Tensor t =
+            t_tensor(MPI_COMM_WORLD, "share", n, T_F32,
+                     exact ? "algorithm=direct sparsity=0.8 selection=exact" : "algorithm=direct sparsity=0.8");
+        for (int call = 0; call < 2; call++) {
+            OK(TAGC_Reduce_scatter_block(x, y, (int)part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t));
+            double kept = t_stat(t, TAGC_STAT_DENSITY) * (double)n, asked = ceil(0.2 * (double)part) * t_size;
+            CHECK(fabs(kept - asked) <= (exact ? 0.01 : 0.03 * asked), "%.1f kept of %.0f", kept, asked);
+            CHECK(exact || kept != asked, "no sample was taken");
+        }
+        OK(TAGC_Tensor_free(&t));
+    }
+    free(x);
+    free(y);
+}
+
 /* case 22: whatever the data, a frame is no longer than its bound. One frame a peer. */
 static void frames_keep_their_bound(void)
 {
@@ -242,6 +265,8 @@ int main(int argc, char **argv)
     plain_calls_stay_plain();
     for (size_t i = 0; i < COUNT(bounds); i++)
         check_bound(&bounds[i], n);
+    if (t_size <= 2)
+        long_vectors_keep_their_share();
     frames_keep_their_bound();
     return t_end();
 }

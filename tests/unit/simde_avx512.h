@@ -91,6 +91,12 @@ static inline simde__m512d lacking_maskz_expand_pd(simde__mmask8 k, simde__m512d
 #ifndef _mm512_cvtps_ph
 #define _mm512_cvtps_ph(a, rounding) lacking_cvtps_ph(a)
 #endif
+#ifndef _mm512_stream_ps
+#define _mm512_stream_ps(at, v) simde_mm512_store_ps(at, v)
+#endif
+#ifndef _mm512_stream_pd
+#define _mm512_stream_pd(at, v) simde_mm512_store_pd(at, v)
+#endif
 #ifndef _mm512_maskz_expand_ps
 #define _mm512_maskz_expand_ps lacking_maskz_expand_ps
 #endif

@@ -6,6 +6,7 @@
 #include "reference.h"
 #include "util/mem.h"
 #include "core/bitmap.h"
+#include "core/sample.h"
 
 static const size_t sizes[] = {0,  1,   2,   7,   8,   9,   15,  16,   17,   31,   32,   33,   63,   64,   65,
                                66, 127, 128, 129, 200, 511, 512, 1000, 1023, 1024, 1025, 2047, 2048, 2049, 5000};
@@ -210,6 +211,7 @@ static void test_every_form(void **state)
                         check_select(&s.chunk, k);
                         run_select(type, s.chunk.in, s.chunk.residual, n, k, &s.runs[0].cut, &above, &tied);
                         s.chunk.all = pick % 11 == 0;
+                        s.chunk.stream = pick % 2;
                         s.chunk.index = (enum tagci_index)(pick / 6 % 3);
                         check_chunk(&s);
                         assert_int_equal(s.chunk.kept, s.chunk.all ? n : above);
@@ -293,6 +295,81 @@ static void test_long_select(void **state)
                 tear_down(&s);
             }
 }
+
+#ifndef TAGC_TEST_EXECUTOR
+/* By a sample: what the exact choice finds among the elements of the sample, and near the share; or exact, where many are
+ * equal. Whatever the scratch memory and the threads. */
+static void check_sampled_select(enum tagci_type type, enum pattern pattern)
+{
+    const size_t n = 4194304 + 999, k = n / 2, runs = tagci_sample_runs(n, k), run = TAGCI_SAMPLE_RUN, m = runs * run;
+    const size_t size = tagci_type_size(type), work = tagci_work_size(type), keep = tagci_sample_keep(n, k, runs);
+    struct set s, some;
+    struct tagci_cut want;
+    size_t above, tied, last = 0;
+    assert_true(runs > 0 && m <= n / 16 && keep == m / 2);
+    set_up(&s, type, TAGCI_VALUE_NATIVE, n, pattern, n, pattern % 2);
+    set_up(&some, type, TAGCI_VALUE_NATIVE, m, pattern, n, pattern % 2);
+    struct tagci_chunk *c = &s.chunk, *d = &some.chunk;
+    for (size_t i = 0; i < runs; i++) {
+        size_t at = tagci_sample_at(n, runs, i);
+        assert_true(at % run == 0 && at + run <= n && (i == 0 || at > last));
+        last = at;
+        memcpy((char *)(uintptr_t)d->in + i * run * size, (const char *)c->in + at * size, run * size);
+        if (c->residual)
+            memcpy((char *)(uintptr_t)d->residual + i * run * work, (const char *)c->residual + at * work, run * work);
+    }
+    reference_select(d, keep, &want, &above, &tied);
+    int by_sample = !tagci_sample_tied(tied, keep);
+    if (by_sample)
+        want.ties = want.key ? UINT64_MAX : 0;
+    else
+        tagcb_openmp_select(type, c->in, c->residual, n, k, &want, &above, &tied);
+    if (pattern == BELL && (type == TAGCI_F32 || type == TAGCI_F64))
+        assert_true(by_sample);
+    if (pattern == EQUAL || pattern == LEVELS)
+        assert_false(by_sample && want.key);
+    for (int variant = 0; variant < variant_count(); variant++)
+        for (int round = 0; round < 3; round++) {
+            struct tagci_choice choice = {.in = c->in, .residual = c->residual, .n = n, .k = k, .runs = runs};
+            if (round && pattern % 4)
+                continue;
+            use_variant(variant, round == 1 ? 3 : 1);
+            if (round == 2)
+                tagcb_openmp.close();
+            tagcb_openmp.select(NULL, type, &choice, 1);
+            if (round == 2)
+                tagcb_openmp.open();
+            assert_int_equal(choice.cut.key, want.key);
+            assert_int_equal(choice.cut.ties, want.ties);
+            assert_int_equal(choice.above, by_sample ? 0 : above);
+            assert_int_equal(choice.tied, by_sample ? 0 : tied);
+        }
+    if (by_sample && pattern == BELL) {
+        size_t over = 0;
+        for (size_t i = 0; i < n; i++)
+            over += work_key(type, input_get(type, c->in, c->residual, i)) > want.key;
+        assert_true(fabs((double)over / (double)k - 1) < 0.05);
+    }
+    tear_down(&s);
+    tear_down(&some);
+}
+
+static void test_sampled_select(void **state)
+{
+    (void)state;
+    assert_int_equal(tagci_sample_runs((size_t)4 << 20, 8192 * 15), 0);
+    assert_int_equal(tagci_sample_runs((size_t)4 << 20, 8192 * 16), (1 << 18) / TAGCI_SAMPLE_RUN);
+    assert_int_equal(tagci_sample_runs((size_t)64 << 20, (size_t)64 << 13), (1 << 20) / TAGCI_SAMPLE_RUN);
+    for (size_t n = (size_t)4 << 20; n < (size_t)64 << 20; n += n / 7) { /* it reaches from end to end */
+        size_t runs = tagci_sample_runs(n, n / 3);
+        assert_true(tagci_sample_at(n, runs, 0) <= n / runs);
+        assert_true(tagci_sample_at(n, runs, runs - 1) + 2 * (n / runs) >= n);
+    }
+    for (int pattern = 0; pattern < PATTERNS; pattern++)
+        for (int type = 0; type < (pattern == BELL ? (int)TAGCI_TYPES : 1); type++)
+            check_sampled_select(type, pattern);
+}
+#endif
 
 /* Data that a sample says nothing about: what is large stands together, in order, or is hidden among equal values. */
 static void test_misleading_select(void **state)
@@ -601,6 +678,9 @@ int main(void)
         cmocka_unit_test(test_every_form),
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_long_select),
+#ifndef TAGC_TEST_EXECUTOR /* a device's choice is exact */
+        cmocka_unit_test(test_sampled_select),
+#endif
         cmocka_unit_test(test_misleading_select),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_convert),

@@ -66,9 +66,9 @@ static void given_nothing_expect_defaults(void **state)
 {
     (void)state;
     assert_int_equal(with("field", NULL), TAGCI_SETTING_OK);
-    static const char *const expected[TAGCI_SETTINGS] = {"auto", "0",    "owner",    "unset", "native", "auto",
-                                                         "auto", "true", "lossless", "16384", "0",      "transformer",
-                                                         "auto", "poll", "false",    "off",   "unset",  "unset"};
+    static const char *const expected[TAGCI_SETTINGS] = {
+        "auto",  "0", "owner",       "unset", "sampled", "native", "auto", "auto",  "true", "lossless",
+        "16384", "0", "transformer", "auto",  "poll",    "false",  "off",  "unset", "unset"};
     for (int i = 0; i < TAGCI_SETTINGS; i++) {
         char text[TAGCI_PRINT_MAX];
         tagci_setting_print(&s, i, text, sizeof text);
@@ -399,7 +399,7 @@ static void given_settings_expect_hash_of_shared_ones(void **state)
         {"tagc_threshold", "1"},      {"tagc_value", "int4"},       {"tagc_index", "bitmap"},
         {"tagc_compress_ratio", "2"}, {"tagc_error_feedback", "0"}, {"tagc_gather", "native"},
         {"tagc_min_count", "1"},      {"tagc_warmup", "1"},         {"tagc_layers", "none"},
-        {"tagc_checksum", "true"},    {"tagc_verify", "report"}};
+        {"tagc_checksum", "true"},    {"tagc_verify", "report"},    {"tagc_selection", "exact"}};
     uint64_t seen[32] = {plain};
     for (size_t i = 0; i < sizeof differ / sizeof differ[0]; i++) {
         assert_int_equal(with_one(differ[i][0], differ[i][1]), TAGCI_SETTING_OK);
