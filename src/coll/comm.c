@@ -10,6 +10,7 @@
 
 #include "backend/device.h"
 #include "coll/agree.h"
+#include "coll/nodes.h"
 #include "tagc.h"
 #include "util/error.h"
 #include "util/log.h"
@@ -49,6 +50,7 @@ void tagci_comm_hold(struct tagci_comm *c)
 
 static void discard(struct tagci_comm *c)
 {
+    tagci_free(c->nodes);
     tagci_free(c->setup_why);
     tagci_free(c);
 }
@@ -66,6 +68,10 @@ void tagci_comm_drop(struct tagci_comm *c)
     pthread_mutex_unlock(&lock);
     if (c->private != MPI_COMM_NULL && tagci_mpi_usable())
         MPI_Comm_free(&c->private);
+    if (c->nodes) {
+        tagci_comm_drop(c->nodes->here);
+        tagci_comm_drop(c->nodes->across);
+    }
     discard(c);
 }
 
@@ -167,35 +173,34 @@ static int meet(const char *call, struct tagci_comm *c)
 
     MPI_Comm node;
     int here = 0;
-    if (!MPI_Comm_split_type(c->private, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node)) {
+    int split = tagci_nodes_split(c, &node);
+    if (!split)
         MPI_Comm_size(node, &here);
-        MPI_Comm_free(&node);
-    }
     struct tagci_agreement a;
     tagci_agreement_init(&a, own, hash, c);
     a.word[TAGCI_AGREE_LARGEST] = -here;
     int code = MPI_Allreduce(MPI_IN_PLACE, a.word, TAGCI_AGREE_WORDS, MPI_INT64_T, MPI_MAX, c->private);
+    if (!code)
+        c->one_node = a.word[TAGCI_AGREE_LARGEST] == -c->size;
+    /* a.word: what all ranks know */
+    if (!code && !c->one_node && a.word[TAGCI_AGREE_LARGEST] < 0)
+        code = tagci_nodes_find(c, node);
+    else if (!split)
+        MPI_Comm_free(&node);
     if (code)
         return code;
-    c->one_node = a.word[TAGCI_AGREE_LARGEST] == -c->size;
     return tagci_agreement_result(&a, own, c, call, "", "the TAGC_ environment variables");
 }
 
-static int make(const char *call, MPI_Comm comm, struct tagci_comm **state)
+int tagci_comm_adopt(MPI_Comm private, struct tagci_comm **state)
 {
     struct tagci_comm *c = tagci_alloc_zero(1, sizeof *c);
-    if (!c)
-        return tagci_error(MPI_ERR_NO_MEM, "%s: no memory for the communicator's state", call);
-    /* Not MPI_Comm_dup, which would run the user's attribute copies. */
-    MPI_Group group = MPI_GROUP_NULL;
-    int code;
-    c->private = MPI_COMM_NULL;
-    c->holders = 1;
-    if ((code = MPI_Comm_group(comm, &group)) || (code = MPI_Comm_create(comm, group, &c->private))) {
-        tagci_free(c);
-        return code;
+    if (!c) {
+        MPI_Comm_free(&private);
+        return MPI_ERR_NO_MEM;
     }
-    MPI_Group_free(&group);
+    c->private = private;
+    c->holders = 1;
     MPI_Comm_set_errhandler(c->private, MPI_ERRORS_RETURN);
     MPI_Comm_rank(c->private, &c->rank);
     MPI_Comm_size(c->private, &c->size);
@@ -207,6 +212,21 @@ static int make(const char *call, MPI_Comm comm, struct tagci_comm **state)
     return MPI_SUCCESS;
 }
 
+static int make(const char *call, MPI_Comm comm, struct tagci_comm **state)
+{
+    /* Not MPI_Comm_dup, which would run the user's attribute copies. */
+    MPI_Group group = MPI_GROUP_NULL;
+    MPI_Comm private = MPI_COMM_NULL;
+    int code = MPI_Comm_group(comm, &group);
+    if (!code)
+        code = MPI_Comm_create(comm, group, &private);
+    if (code)
+        return code;
+    MPI_Group_free(&group);
+    code = tagci_comm_adopt(private, state);
+    return code ? tagci_error(code, "%s: no memory for the communicator's state", call) : MPI_SUCCESS;
+}
+
 int tagci_comm_copy(struct tagci_comm *c, struct tagci_comm **copy)
 {
     int code = make("TAGC", c->private, copy);
@@ -214,7 +234,10 @@ int tagci_comm_copy(struct tagci_comm *c, struct tagci_comm **copy)
         return code;
     (*copy)->one_node = c->one_node;
     (*copy)->exact = c->exact;
-    return MPI_SUCCESS;
+    MPI_Comm node;
+    if (!c->nodes || (code = tagci_nodes_split(*copy, &node)))
+        return code;
+    return tagci_nodes_find(*copy, node);
 }
 
 /* The first call's error is that of every later call too, which it then names. */

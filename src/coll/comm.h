@@ -12,13 +12,15 @@
 #include "util/settings.h"
 
 struct tagci_op;
+struct tagci_nodes;
 
 struct tagci_comm {
     MPI_Comm private; /* same group as the user's; errors return */
     int user_gone;    /* the user's communicator was freed: no error handler to call */
     int rank, size;
-    int nonblocking; /* a nonblocking or persistent operation was started or made on it: on all ranks alike */
-    int one_node;    /* all ranks share memory */
+    int nonblocking;           /* a nonblocking or persistent operation was started or made on it: on all ranks alike */
+    int one_node;              /* all ranks share memory */
+    struct tagci_nodes *nodes; /* or NULL: not several nodes with several ranks each, as many on all */
     int setup_error; /* class; environment settings differ between ranks, or are wrong: an error of every call */
     char *setup_why; /* what of it follows the name of the call in its text */
     struct tagci_settings exact; /* of calls without a tensor: environment and defaults */
@@ -33,6 +35,8 @@ struct tagci_comm {
 int tagci_comm_get(const char *call, MPI_Comm comm, struct tagci_comm **state);
 /* A state of its own for the same ranks, with a duplicate of its own; one holder. Collective. */
 int tagci_comm_copy(struct tagci_comm *c, struct tagci_comm **copy);
+/* A state for a communicator of the library's own, which is the state's from here on, also after an error. */
+int tagci_comm_adopt(MPI_Comm private, struct tagci_comm **state);
 void tagci_comm_hold(struct tagci_comm *c);
 void tagci_comm_drop(struct tagci_comm *c); /* frees with the last holder; the duplicate only before MPI_Finalize */
 
