@@ -79,6 +79,8 @@ libtagc_files = \
     src/coll/meet.h \
     src/coll/mpi.c \
     src/coll/mpi.h \
+    src/coll/nodes.c \
+    src/coll/nodes.h \
     src/coll/op.c \
     src/coll/op.h \
     src/coll/predefined.c \
@@ -86,6 +88,7 @@ libtagc_files = \
     src/coll/reduce_dense.c \
     src/coll/reduce_device.c \
     src/coll/reduce_direct.c \
+    src/coll/reduce_hierarchical.c \
     src/coll/reduce_pack.c \
     src/coll/reduce_result.c \
     src/coll/reduce_result.h \

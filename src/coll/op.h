@@ -100,7 +100,7 @@ struct tagci_algorithm {
     const struct tagci_stage *stages;
 };
 extern const struct tagci_algorithm tagci_algorithm_dense, tagci_algorithm_pack, tagci_algorithm_sketch,
-    tagci_algorithm_direct;
+    tagci_algorithm_direct, tagci_algorithm_hierarchical;
 extern const struct tagci_algorithm tagci_gather_native, tagci_gather_coded;
 
 /* direct with its kernels on a device: instead of it where the tensor lives there. The workspace that it takes there. */

@@ -357,11 +357,11 @@ static enum tagci_progress direct_end(struct tagci_op *op)
 }
 
 static const struct tagci_stage direct_stages[] = {
-    {direct_begin, TAGCI_PHASE_COMM, 0},          {direct_exchange, TAGCI_PHASE_NONE, 0},
-    {direct_end, TAGCI_PHASE_DECODE, 0},          {tagci_result_encode, TAGCI_PHASE_ENCODE, 0},
-    {tagci_result_sizes, TAGCI_PHASE_COMM, 1},    {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0},
-    {tagci_result_post, TAGCI_PHASE_COMM, 1},     {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0},
-    {tagci_result_decode, TAGCI_PHASE_DECODE, 0}, TAGCI_STAGES_END,
+    {direct_begin, TAGCI_PHASE_COMM, 0},
+    {direct_exchange, TAGCI_PHASE_NONE, 0},
+    {direct_end, TAGCI_PHASE_DECODE, 0},
+    TAGCI_RESULT_STAGES,
+    TAGCI_STAGES_END,
 };
 
 const struct tagci_algorithm tagci_algorithm_direct = {"direct",       TAGC_ALGORITHM_DIRECT, 1, direct_room, NULL,

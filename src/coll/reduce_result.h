@@ -15,4 +15,13 @@ enum tagci_progress tagci_result_sizes(struct tagci_op *op); /* posts the exchan
 enum tagci_progress tagci_result_post(struct tagci_op *op);
 enum tagci_progress tagci_result_decode(struct tagci_op *op);
 
+/* All of these, at the end of an algorithm's stages. */
+#define TAGCI_RESULT_STAGES                                                                                            \
+    {tagci_result_encode, TAGCI_PHASE_ENCODE, 0}, {tagci_result_sizes, TAGCI_PHASE_COMM, 1},                           \
+        {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0}, {tagci_result_post, TAGCI_PHASE_COMM, 1},                       \
+        {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0},                                                                 \
+    {                                                                                                                  \
+        tagci_result_decode, TAGCI_PHASE_DECODE, 0                                                                     \
+    }
+
 #endif

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "coll/nodes.h"
 #include "core/value.h"
 
 static const double least_gather = 1 << 16; /* bytes of a gather that may be worth coding */
@@ -44,6 +45,17 @@ static const struct tagci_link *link_of(const struct tagci_costs *costs, int one
     return one_node ? &costs->node : &costs->network;
 }
 
+/* A reduce-scatter of n elements by `direct` among so many ranks. */
+static double direct_seconds(const struct tagci_op *op, double n, int ranks)
+{
+    const struct tagci_costs *c = &op->settings->costs;
+    const struct tagci_link *l = link_of(c, op->comm->one_node);
+    double kept = 1 - op->share, index = op->share > 0 ? index_bytes(op, kept) : 0;
+    double each = c->encode + c->decode + (tagci_value_blocked(op->settings->value) ? kept * c->round : 0);
+    double bytes = n * (ranks - 1) / ranks * (index + value_bytes(op) * kept);
+    return (ranks - 1) * l->message + (op->share > 0 ? n * c->select : 0) + together(op, n * each, bytes * l->byte);
+}
+
 static double seconds(const struct tagci_op *op, const struct tagci_algorithm *a)
 {
     const struct tagci_costs *c = &op->settings->costs;
@@ -63,18 +75,19 @@ static double seconds(const struct tagci_op *op, const struct tagci_algorithm *a
     case TAGC_ALGORITHM_SKETCH:
         return 4 * rounds * l->message + choose + n * (c->encode + 9 * c->decode) + result +
                n * remote * (0.25 * l->byte + 1.27 * wide * together_kept * l->dense);
-    default: {
-        double index = op->share > 0 ? index_bytes(op, kept) : 0;
-        double each = c->encode + c->decode + (tagci_value_blocked(op->settings->value) ? kept * c->round : 0);
-        return (ranks - 1) * l->message + choose + result +
-               together(op, n * each, n * remote * (index + value_bytes(op) * kept) * l->byte);
+    case TAGC_ALGORITHM_HIERARCHICAL: {
+        double k = op->comm->nodes->per_node;
+        return ceil(log2(k)) * c->node.message + n * wide * (k - 1) / k * c->node.dense + n * 2 * c->decode +
+               direct_seconds(op, n / k, op->comm->nodes->nodes) + result;
     }
+    default:
+        return direct_seconds(op, n, ranks) + result;
     }
 }
 
-static const struct tagci_algorithm *by_setting(int id)
+static const struct tagci_algorithm *by_setting(const struct tagci_op *op)
 {
-    switch (id) {
+    switch (op->settings->algorithm) {
     case TAGCI_ALGORITHM_DENSE:
         return &tagci_algorithm_dense;
     case TAGCI_ALGORITHM_SKETCH:
@@ -83,6 +96,8 @@ static const struct tagci_algorithm *by_setting(int id)
         return &tagci_algorithm_pack;
     case TAGCI_ALGORITHM_DIRECT:
         return &tagci_algorithm_direct;
+    case TAGCI_ALGORITHM_HIERARCHICAL: /* what it is where there is one node, or one rank on each */
+        return op->comm->nodes ? &tagci_algorithm_hierarchical : &tagci_algorithm_direct;
     default:
         return NULL;
     }
@@ -104,7 +119,7 @@ const char *tagci_reason(int reason)
 static const struct tagci_algorithm *choose(struct tagci_op *op, int64_t call)
 {
     const struct tagci_settings *set = op->settings;
-    const struct tagci_algorithm *named = by_setting(set->algorithm), *best = &tagci_algorithm_dense;
+    const struct tagci_algorithm *named = by_setting(op), *best = &tagci_algorithm_dense;
     op->reason = !op->compressible                         ? TAGC_REASON_TYPE
                  : op->tensor && call < set->warmup        ? TAGC_REASON_WARMUP
                  : named                                   ? TAGC_REASON_NAMED
@@ -118,11 +133,14 @@ static const struct tagci_algorithm *choose(struct tagci_op *op, int64_t call)
         return &tagci_algorithm_direct;
     if (op->reason != TAGC_REASON_COST)
         return best;
-    const struct tagci_algorithm *others[] = {&tagci_algorithm_direct, &tagci_algorithm_pack, &tagci_algorithm_sketch};
+    const struct tagci_algorithm *others[] = {&tagci_algorithm_direct, &tagci_algorithm_hierarchical,
+                                              &tagci_algorithm_pack, &tagci_algorithm_sketch};
     double least = seconds(op, best);
-    for (int i = 0; i < 3; i++) {
-        if (set->value != TAGCI_VALUE_NATIVE && others[i]->id != TAGC_ALGORITHM_DIRECT)
-            continue; /* only direct carries rounded values */
+    for (int i = 0; i < 4; i++) {
+        if (i == 1 && !op->comm->nodes)
+            continue;
+        if (i > 1 && set->value != TAGCI_VALUE_NATIVE)
+            continue; /* their sums cannot be rounded */
         double s = seconds(op, others[i]);
         if (s < least) {
             least = s;

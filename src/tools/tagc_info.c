@@ -151,7 +151,8 @@ static void algorithms(void)
          "float, double, float16, bfloat16; sum and average; value=native"},
         {"direct", "every rank sends every owner its own positions and values",
          "float, double, float16, bfloat16; sum and average; any value"},
-        {"hierarchical", "dense inside a node, one of the others between nodes", "not in this version"},
+        {"hierarchical", "dense inside a node, direct between nodes",
+         "as direct; nodes with the same number of ranks, two or more (elsewhere it is direct)"},
     };
     report_section("algorithms");
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {

@@ -29,8 +29,10 @@ static const struct tagci_setting_entry table[TAGCI_SETTINGS] = {
     [TAGCI_SET_ALGORITHM] = {"algorithm", "auto, dense, sketch, pack, direct or hierarchical",
         "How a reduction travels. dense: MPI's own collective. sketch: a merged bitmap, then an additive sketch of the "
         "values that MPI reduces. pack: a merged bitmap, then the values of the union that MPI reduces. direct: every "
-        "rank sends every owner its own positions and values. auto: the cheapest by a cost model.",
-        TAGCI_KIND_WORD, OFFSET(algorithm), 1, algorithms, 1u << TAGCI_ALGORITHM_HIERARCHICAL},
+        "rank sends every owner its own positions and values. hierarchical: the ranks of a node add up their "
+        "inputs, then direct between nodes; where not all nodes have the same number of ranks, two or more, it is "
+        "direct. auto: the cheapest by a cost model.",
+        TAGCI_KIND_WORD, OFFSET(algorithm), 1, algorithms, 0},
     [TAGCI_SET_SPARSITY] = {"sparsity", "0 .. 0.9999, or a schedule like 0:0,50:0.8",
         "Share of a tensor's values that is held back in each call: those smallest by magnitude of value + residual. "
         "A schedule gives the share from each call number on. Zeros are never sent.",
