@@ -13,6 +13,7 @@ mpi_tests = \
     tests/mpi/executor \
     tests/mpi/feedback \
     tests/mpi/gather \
+    tests/mpi/hierarchical \
     tests/mpi/large \
     tests/mpi/life \
     tests/mpi/profile \

@@ -146,8 +146,6 @@ static void test_errors_of_one(void)
         expect_of_one(make(10, MPI_FLOAT, "w", guilty ? "sparseness=1" : "", &t), TAGC_ERR_SETTING, "tagc_sparseness");
         expect_of_one(make(10, MPI_FLOAT, "w", guilty ? "value=int4 algorithm=pack" : "", &t), TAGC_ERR_SETTING,
                       "algorithm=pack");
-        expect_of_one(make(10, MPI_FLOAT, "w", guilty ? "algorithm=hierarchical" : "", &t), TAGC_ERR_UNSUPPORTED,
-                      "algorithm=hierarchical");
         expect_of_one(make(10, MPI_FLOAT, "w", guilty ? "backend=hip" : "", &t), TAGC_ERR_BACKEND, "hip");
     }
     if (t_size == 1)

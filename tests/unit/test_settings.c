@@ -313,13 +313,6 @@ static void given_combinations_expect_refusal(void **state)
         pairs[1] = "native";
         assert_int_equal(with("field", pairs), TAGCI_SETTING_OK);
     }
-    static const char *const missing[][2] = {{"tagc_algorithm", "hierarchical"}};
-    for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++) {
-        assert_int_equal(with_one(missing[i][0], missing[i][1]), TAGCI_SETTING_UNSUPPORTED);
-        assert_non_null(strstr(why, missing[i][0] + 5));
-        assert_non_null(strstr(why, missing[i][1]));
-        assert_non_null(strstr(why, "info"));
-    }
 }
 
 static void given_costs_expect_file_read(void **state)
