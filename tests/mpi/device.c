@@ -127,6 +127,47 @@ static void moving(void)
     OK(TAGC_Tensor_free(&u));
 }
 
+/* ---- Many batches ---- */
+
+/* Parts of very different lengths, many batches and several rounds through all slots: the bits of a tensor on the host. */
+static void long_vectors(void)
+{
+    enum { N = 1500001 };
+    static const char *const settings[] = {"algorithm=direct sparsity=0.9", "algorithm=direct value=int4"};
+    float *in = malloc(N * sizeof *in), *want = malloc(N * sizeof *want), *got = malloc(N * sizeof *got);
+    int counts[64], left = N;
+    for (int r = 0; r < t_size; r++) {
+        counts[r] = r + 1 == t_size ? left : r % 3 == 1 ? 0 : left / 3;
+        left -= counts[r];
+    }
+    size_t own = (size_t)counts[t_rank];
+    float *x = make(N, NULL), *y = make(own + 1, NULL);
+    for (int s = 0; s < 2; s++) {
+        t_step("many batches: %s", settings[s]);
+        TAGC_Tensor host = t_tensor(MPI_COMM_WORLD, "long", N, T_F32, settings[s]);
+        TAGC_Tensor device = t_tensor(MPI_COMM_WORLD, "long", N, T_F32, settings[s]);
+        for (int step = 0; step < 2; step++) {
+            for (size_t i = 0; i < N; i++)
+                in[i] = (float)(t_uniform((uint64_t)(100 * step + t_rank), i) - 0.5);
+            tagcb_fake_copy(x, in, N * sizeof *in);
+            OK(TAGC_Reduce_scatter(in, want, counts, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, host));
+            OK(TAGC_Reduce_scatter(x, y, counts, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, device));
+            tagcb_fake_copy(got, y, own * sizeof *got);
+            CHECK(!memcmp(got, want, own * sizeof *got), "step %d: other bits", step);
+        }
+        CHECK(t_stat(host, TAGC_STAT_BYTES_SENT) == t_stat(device, TAGC_STAT_BYTES_SENT));
+        CHECK(t_stat(host, TAGC_STAT_DENSITY) == t_stat(device, TAGC_STAT_DENSITY));
+        CHECK(t_stat(host, TAGC_STAT_UNION_DENSITY) == t_stat(device, TAGC_STAT_UNION_DENSITY));
+        OK(TAGC_Tensor_free(&host));
+        OK(TAGC_Tensor_free(&device));
+    }
+    free(in);
+    free(want);
+    free(got);
+    tagcb_fake_free(x);
+    tagcb_fake_free(y);
+}
+
 /* ---- Failures ---- */
 
 static const char *const ways[] = {
@@ -245,6 +286,7 @@ int main(int argc, char **argv)
     in_place();
     streams();
     moving();
+    long_vectors();
     failures();
     host_allocations();
     return t_end();
