@@ -26,6 +26,9 @@ unit_files = \
     tests/unit/unit.h \
     tests/unit/variants.h
 
+# It makes requests, and has no operations that could be put on other memory (tests/mpi/memory.c)
+tests_unit_test_error_LDADD = libtagc_all.la $(CMOCKA_LIBS)
+
 # The AVX-512 kernels in plain C, so that they are tested on every machine
 if HAVE_SIMDE
 unit_tests += tests/unit/test_golden_avx512 tests/unit/test_kernels_avx512
