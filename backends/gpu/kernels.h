@@ -43,8 +43,9 @@ template <int TYPE> void select_of(const struct tagcb_place *at, struct tagci_ch
         struct tagci_choice *choice = choices + i;
         if (choice->n <= SELECT_SHORT)
             continue;
-        LAUNCH(select_begin_kernel<TYPE>, 1, 1, at->stream, at->scratch);
-        for (int passes = TYPE == TAGCI_F64 ? 6 : 3; passes > 0; passes--)
+        LAUNCH(select_begin_kernel<TYPE>, 1, 1, at->stream, choice, at->scratch);
+        /* a sample may have to be given up, and then it is all over again */
+        for (int passes = (TYPE == TAGCI_F64 ? 6 : 3) * (choice->runs ? 2 : 1); passes > 0; passes--)
             LAUNCH(select_pass_kernel<TYPE>, blocks_for(at, choice->n, 8), 1, at->stream, choice, at->scratch);
     }
 }

@@ -17,6 +17,7 @@ struct tagcb_search {
     uint64_t lo, hi;
     uint64_t above; /* keys above hi */
     uint64_t keys;  /* how many have been collected */
+    uint64_t runs;  /* of the choice, until its sample turns out to have too many equal keys */
     int shift, round, done;
     int source; /* of the next pass: the data, the data of which it collects keys, the collected keys */
     /* what the blocks of a pass have found; zero between passes */

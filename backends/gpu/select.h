@@ -9,6 +9,7 @@
 
 #include "backends/gpu/element.h"
 #include "backends/gpu/scratch.h"
+#include "core/sample.h"
 
 /* Elements that one block looks at by itself. */
 #ifndef SELECT_SHORT
@@ -28,14 +29,29 @@ DEVICE int shift_for(uint64_t lo, uint64_t hi)
     return shift;
 }
 
-template <int TYPE> DEVICE void search_begin(struct tagcb_search *s)
+template <int TYPE> DEVICE void search_begin(struct tagcb_search *s, uint64_t runs)
 {
+    s->runs = runs;
     s->lo = 1;
     s->hi = element<TYPE>::inf - 1;
     s->shift = shift_for(s->lo, s->hi);
     s->above = s->keys = 0;
     s->round = s->done = 0;
     s->source = TAGCB_FROM_DATA;
+}
+
+/* Elements that are looked at, the i-th of them, and how many of them are to be kept. */
+DEVICE size_t looked_at(const struct tagcb_search *s, const struct tagci_choice *c)
+{
+    return s->runs ? (size_t)s->runs * TAGCI_SAMPLE_RUN : c->n;
+}
+DEVICE size_t place_of(const struct tagcb_search *s, const struct tagci_choice *c, size_t i)
+{
+    return s->runs ? tagci_sample_at(c->n, s->runs, i / TAGCI_SAMPLE_RUN) + i % TAGCI_SAMPLE_RUN : i;
+}
+DEVICE uint64_t wanted(const struct tagcb_search *s, const struct tagci_choice *c)
+{
+    return s->runs ? tagci_sample_keep(c->n, c->k, s->runs) : c->k;
 }
 
 /* Counts the keys of this block's share into the shared bins. keys: room for those that are collected. */
@@ -47,7 +63,7 @@ DEVICE void search_count(struct tagcb_search *s, const struct tagci_choice *c, t
     typedef typename E::key K;
     const K lo = (K)s->lo, hi = (K)s->hi;
     const int shift = s->shift, source = s->source;
-    const size_t n = source == TAGCB_FROM_KEYS ? s->keys : c->n;
+    const size_t n = source == TAGCB_FROM_KEYS ? s->keys : looked_at(s, c);
     uint32_t over = 0, zeros = 0;
     for (unsigned b = threadIdx.x; b < TAGCB_SELECT_BINS; b += BLOCK)
         shared->bins[b] = 0;
@@ -56,7 +72,9 @@ DEVICE void search_count(struct tagcb_search *s, const struct tagci_choice *c, t
     __syncthreads();
     for (size_t from = (size_t)blockIdx.x * BLOCK; from < n; from += (size_t)gridDim.x * BLOCK) {
         size_t i = from + threadIdx.x;
-        K key = i >= n ? 0 : source == TAGCB_FROM_KEYS ? keys[i] : key_of<E>(input<TYPE>(c->in, c->residual, i));
+        K key = i >= n                      ? 0
+                : source == TAGCB_FROM_KEYS ? keys[i]
+                                            : key_of<E>(input<TYPE>(c->in, c->residual, place_of(s, c, i)));
         bool inside = key >= lo && key <= hi;
         over += key > hi;
         zeros += i < n && key == 0;
@@ -81,7 +99,7 @@ template <int TYPE, class BINS>
 DEVICE void search_step(struct tagcb_search *s, struct tagci_choice *c, uint64_t room, BINS bins, uint64_t over,
                         uint64_t zeros, struct select_shared *shared)
 {
-    const uint64_t largest = element<TYPE>::inf - 1, k = c->k, nonzero = c->n - zeros;
+    const uint64_t largest = element<TYPE>::inf - 1, k = wanted(s, c), nonzero = looked_at(s, c) - zeros;
     const uint64_t above = s->round ? s->above : over;
     const unsigned each = TAGCB_SELECT_BINS / TAGCB_BLOCK, top = TAGCB_SELECT_BINS - 1 - threadIdx.x * each;
     const bool first = s->round == 0;
@@ -109,8 +127,8 @@ DEVICE void search_step(struct tagcb_search *s, struct tagci_choice *c, uint64_t
             c->cut.key = largest;
             c->cut.ties = 0;
             c->above = s->above = above;
-            c->tied = bins[0];
-            s->done = !first;
+            c->tied = s->runs ? 0 : bins[0];
+            s->done = !first || s->runs;
             s->lo = s->hi = largest;
             s->shift = 0;
             s->round++;
@@ -140,6 +158,15 @@ DEVICE void search_step(struct tagcb_search *s, struct tagci_choice *c, uint64_t
         s->round++;
     }
     __syncthreads();
+    if (threadIdx.x == 0 && s->done && s->runs) {
+        if (tagci_sample_tied(c->tied, k)) {
+            search_begin<TYPE>(s, 0);
+        } else {
+            c->cut.ties = c->cut.key ? UINT64_MAX : 0;
+            c->above = c->tied = 0;
+        }
+    }
+    __syncthreads();
 }
 
 /* A block for each stretch that is short. */
@@ -151,7 +178,7 @@ template <int TYPE> KERNEL void select_short_kernel(struct tagci_choice *choices
     if (c.n > SELECT_SHORT)
         return;
     if (threadIdx.x == 0)
-        search_begin<TYPE>(&search);
+        search_begin<TYPE>(&search, 0);
     __syncthreads();
     while (!search.done) {
         search_count<TYPE>(&search, &c, NULL, &shared);
@@ -159,10 +186,10 @@ template <int TYPE> KERNEL void select_short_kernel(struct tagci_choice *choices
     }
 }
 
-template <int TYPE> KERNEL void select_begin_kernel(struct tagcb_scratch *scratch)
+template <int TYPE> KERNEL void select_begin_kernel(const struct tagci_choice *choice, struct tagcb_scratch *scratch)
 {
     if (threadIdx.x == 0)
-        search_begin<TYPE>(&scratch->search);
+        search_begin<TYPE>(&scratch->search, tagci_sample_keep(choice->n, choice->k, choice->runs) ? choice->runs : 0);
 }
 
 /* One pass over a long stretch by many blocks; the last one to finish takes the step. */

@@ -233,9 +233,9 @@ static void search(const struct data *d, size_t k, struct bracket *b, struct tag
         if (b->above >= k && b->hi == largest) { /* Inf and NaN alone are enough, and all of them stay */
             *cut = (struct tagci_cut){largest, 0};
             *above = b->above;
-            *tied = b->lo == largest ? b->inside
-                    : d->runs        ? 0
-                                     : tagcb_openmp_count_key(d->type, d->in, d->residual, d->n, largest);
+            *tied = d->runs            ? 0
+                    : b->lo == largest ? b->inside
+                                       : tagcb_openmp_count_key(d->type, d->in, d->residual, d->n, largest);
             return;
         }
         if (b->above >= k) {

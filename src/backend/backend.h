@@ -41,7 +41,7 @@ struct tagci_order {
 struct tagci_choice {
     const void *in, *residual; /* n elements of type; n values of the work type, or NULL: all zero */
     size_t n, k;
-    size_t runs; /* 0, or the cut comes from a sample of so many runs (core/sample.h); on a device always 0 */
+    size_t runs; /* 0, or the cut comes from a sample of so many runs (core/sample.h) */
     /* filled by select */
     struct tagci_cut cut;
     size_t above; /* elements that the cut keeps (all Inf and NaN included) */

@@ -151,7 +151,7 @@ static int find_some(struct tagci_op *op, size_t s, size_t n)
         stretch(op, s + i, &begin, &end);
         c->choice[i] = (struct tagci_choice){tagci_op_in(op, begin), tagci_op_residual(op, begin), end - begin,
                                              .k = begin == end ? 0 : to_keep(end - begin, op->share)};
-        if (op->settings->selection == TAGCI_SELECTION_SAMPLED && begin < end && !tagci_backend_is_device(op->backend))
+        if (op->settings->selection == TAGCI_SELECTION_SAMPLED && begin < end)
             c->choice[i].runs = tagci_sample_runs(end - begin, c->choice[i].k);
     }
     if (op->backend->select(op->order, op->type, c->choice, n) || tagci_op_settle(op))

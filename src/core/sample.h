@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "core/hash.h"
+#include "core/type.h"
 
 #define TAGCI_SAMPLE_RUN 16 /* floats of a line of the cache */
 /* So many of the sample's elements are to be kept, or more: the share then is off by 1/sqrt of it, 1.1 % of itself
@@ -18,7 +19,7 @@
 
 /* Runs of the sample of a stretch of n elements of which k are to be kept; 0: it would be more than a sixteenth, and the
  * cut is exact. */
-static inline size_t tagci_sample_runs(size_t n, size_t k)
+TAGCI_INLINE size_t tagci_sample_runs(size_t n, size_t k)
 {
     double wanted = k ? (double)TAGCI_SAMPLE_KEPT * (double)n / (double)k : (double)n;
     if (wanted < (double)TAGCI_SAMPLE_MIN)
@@ -27,13 +28,13 @@ static inline size_t tagci_sample_runs(size_t n, size_t k)
 }
 
 /* How many elements of the sample are to be kept. */
-static inline size_t tagci_sample_keep(size_t n, size_t k, size_t runs)
+TAGCI_INLINE size_t tagci_sample_keep(size_t n, size_t k, size_t runs)
 {
     return (size_t)((double)k / (double)n * (double)(runs * TAGCI_SAMPLE_RUN) + 0.5);
 }
 
 /* First element of run i: in the i-th of `runs` even pieces. */
-static inline size_t tagci_sample_at(size_t n, size_t runs, size_t i)
+TAGCI_INLINE size_t tagci_sample_at(size_t n, size_t runs, size_t i)
 {
     size_t all = n / TAGCI_SAMPLE_RUN, each = all / runs, more = all % runs;
     size_t first = i * each + i * more / runs, next = (i + 1) * each + (i + 1) * more / runs;
@@ -41,7 +42,7 @@ static inline size_t tagci_sample_at(size_t n, size_t runs, size_t i)
 }
 
 /* Equal keys at the cut, of a sample of which `keep` are kept, are so many that the exact cut is wanted. */
-static inline int tagci_sample_tied(size_t tied, size_t keep)
+TAGCI_INLINE int tagci_sample_tied(size_t tied, size_t keep)
 {
     return tied * 256 > keep;
 }

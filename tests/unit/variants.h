@@ -123,15 +123,22 @@ static inline void finished(int result)
     assert_int_equal(passed, 1);
 }
 
+static inline void run_choice(enum tagci_type type, struct tagci_choice *c)
+{
+    struct tagci_choice *lent = lend(c, sizeof *c);
+    finished(tested->select(order, type, lent, 1));
+    *c = *lent;
+    give_back(lent);
+}
+
 static inline void run_select(enum tagci_type type, const void *in, const void *residual, size_t n, size_t k,
                               struct tagci_cut *cut, size_t *above, size_t *tied)
 {
-    struct tagci_choice c = {.in = in, .residual = residual, .n = n, .k = k}, *lent = lend(&c, sizeof c);
-    finished(tested->select(order, type, lent, 1));
-    *cut = lent->cut;
-    *above = lent->above;
-    *tied = lent->tied;
-    give_back(lent);
+    struct tagci_choice c = {.in = in, .residual = residual, .n = n, .k = k};
+    run_choice(type, &c);
+    *cut = c.cut;
+    *above = c.above;
+    *tied = c.tied;
 }
 
 static inline size_t run_count_key(enum tagci_type type, const void *in, const void *residual, size_t n, uint64_t key)
