@@ -101,8 +101,7 @@ static int set_up(const char *call, struct tagci_tensor *t, MPI_Info info)
     enum tagci_setting_error e =
         tagci_settings_resolve(t->name, info == MPI_INFO_NULL ? NULL : &reader, &t->settings, why, sizeof why);
     if (e != TAGCI_SETTING_OK)
-        return tagci_error(e == TAGCI_SETTING_BAD ? TAGC_ERR_SETTING : TAGC_ERR_UNSUPPORTED,
-                           "%s: tensor " NAME_SHOWN ": %s", call, t->name, why);
+        return tagci_error(TAGC_ERR_SETTING, "%s: tensor " NAME_SHOWN ": %s", call, t->name, why);
     char reason[200];
     t->backend = tagci_backend_pick(t->settings.backend, reason);
     if (!t->backend)

@@ -168,7 +168,7 @@ static int meet(const char *call, struct tagci_comm *c)
     int own = MPI_SUCCESS;
     enum tagci_setting_error e = tagci_settings_exact(&c->exact, why, sizeof why);
     if (e)
-        own = tagci_error(e == TAGCI_SETTING_BAD ? TAGC_ERR_SETTING : TAGC_ERR_UNSUPPORTED, "%s: %s", call, why);
+        own = tagci_error(TAGC_ERR_SETTING, "%s: %s", call, why);
     uint64_t hash = e ? 0 : tagci_settings_hash(&c->exact);
 
     MPI_Comm node;

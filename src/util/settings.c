@@ -32,75 +32,74 @@ static const struct tagci_setting_entry table[TAGCI_SETTINGS] = {
         "rank sends every owner its own positions and values. hierarchical: the ranks of a node add up their "
         "inputs, then direct between nodes; where not all nodes have the same number of ranks, two or more, it is "
         "direct. auto: the cheapest by a cost model.",
-        TAGCI_KIND_WORD, OFFSET(algorithm), 1, algorithms, 0},
+        TAGCI_KIND_WORD, OFFSET(algorithm), 1, algorithms},
     [TAGCI_SET_SPARSITY] = {"sparsity", "0 .. 0.9999, or a schedule like 0:0,50:0.8",
         "Share of a tensor's values that is held back in each call: those smallest by magnitude of value + residual. "
         "A schedule gives the share from each call number on. Zeros are never sent.",
-        TAGCI_KIND_SCHEDULE, OFFSET(sparsity), 1, NULL, 0},
+        TAGCI_KIND_SCHEDULE, OFFSET(sparsity), 1, NULL},
     [TAGCI_SET_GRANULARITY] = {"granularity", "owner, tensor or a number of elements (1 or more)",
         "The stretch over which the share is taken: each owner's part, the whole tensor, or runs of so many elements, "
         "such as the rows of a matrix.",
-        TAGCI_KIND_GRANULARITY, OFFSET(granularity), 1, NULL, 0},
+        TAGCI_KIND_GRANULARITY, OFFSET(granularity), 1, NULL},
     [TAGCI_SET_THRESHOLD] = {"threshold", "unset or a number > 0",
         "Holds back every value whose magnitude (value + residual) is smaller than this, instead of a share.",
-        TAGCI_KIND_THRESHOLD, OFFSET(threshold), 1, NULL, 0},
+        TAGCI_KIND_THRESHOLD, OFFSET(threshold), 1, NULL},
     [TAGCI_SET_SELECTION] = {"selection", "sampled or exact",
         "How the share is found. exact: to one element, by a pass over value + residual. sampled: in long stretches "
         "(of 4 Mi elements or more, where 131072 or more are kept) from a sample, so that values are read once only; "
         "the share kept is then off by one or two hundredths of itself.",
-        TAGCI_KIND_WORD, OFFSET(selection), 1, selections, 0},
+        TAGCI_KIND_WORD, OFFSET(selection), 1, selections},
     [TAGCI_SET_VALUE] = {"value", "native, bfloat16, float16, int8, int4 or ternary",
         "Form in which kept values travel. native: as they are. The integers come in blocks with a scale. What "
         "rounding takes away goes into the residual. With algorithm auto or direct, not with sketch or pack.",
-        TAGCI_KIND_WORD, OFFSET(value), 1, values, 0},
+        TAGCI_KIND_WORD, OFFSET(value), 1, values},
     [TAGCI_SET_INDEX] = {"index", "auto, bitmap or coded",
         "How positions travel with algorithm direct: a bit for each element, or coded in about 2 + log2(1/share kept) "
         "bits for each kept value, where that is shorter. auto: coded where at most about one element in six is kept.",
-        TAGCI_KIND_WORD, OFFSET(index), 1, indices, 0},
+        TAGCI_KIND_WORD, OFFSET(index), 1, indices},
     [TAGCI_SET_COMPRESS_RATIO] = {"compress_ratio", "auto or a number > 1",
         "Size of a sketch: elements / cells. auto: from the union of positions, so that it decodes.",
-        TAGCI_KIND_RATIO, OFFSET(compress_ratio), 1, NULL, 0},
+        TAGCI_KIND_RATIO, OFFSET(compress_ratio), 1, NULL},
     [TAGCI_SET_ERROR_FEEDBACK] = {"error_feedback", "true or false",
         "Whether what was held back or rounded off is added to the next call's input. false: it is dropped.",
-        TAGCI_KIND_SWITCH, OFFSET(error_feedback), 1, NULL, 0},
+        TAGCI_KIND_SWITCH, OFFSET(error_feedback), 1, NULL},
     [TAGCI_SET_GATHER] = {"gather", "lossless, native, bfloat16 or int8",
         "How an allgather travels. lossless never changes a bit: with a tensor it codes the change since the tensor's "
         "last gather. native: as MPI sends it. bfloat16 and int8 round, the same on every rank, and then code.",
-        TAGCI_KIND_WORD, OFFSET(gather), 1, gathers,
-        0},
+        TAGCI_KIND_WORD, OFFSET(gather), 1, gathers},
     [TAGCI_SET_MIN_COUNT] = {"min_count", "a number of elements (0 or more)",
         "Vectors with fewer elements go dense, unless an algorithm is named.",
-        TAGCI_KIND_COUNT, OFFSET(min_count), 1, NULL, 0},
+        TAGCI_KIND_COUNT, OFFSET(min_count), 1, NULL},
     [TAGCI_SET_WARMUP] = {"warmup", "a number of calls (0 or more)",
         "So many first calls on a tensor go dense.",
-        TAGCI_KIND_COUNT, OFFSET(warmup), 1, NULL, 0},
+        TAGCI_KIND_COUNT, OFFSET(warmup), 1, NULL},
     [TAGCI_SET_LAYERS] = {"layers", "transformer, none, or rules like *mlp*:value=int4,sparsity=0.9;*norm*:algorithm=dense",
         "Settings by the tensor's name. The first rule whose pattern (fnmatch(3)) matches decides. transformer: the "
         "built-in rules, which send norms, biases, position tables and attention projections dense and leave the rest "
         "alone; as the last of other rules, it stands for them there, and with values behind it "
         "(transformer:sparsity=0.95) these are for the tensors that the set leaves alone. none: no rules.",
-        TAGCI_KIND_LAYERS, OFFSET(layers), 1, NULL, 0},
+        TAGCI_KIND_LAYERS, OFFSET(layers), 1, NULL},
     [TAGCI_SET_BACKEND] = {"backend", "auto, openmp, cuda, hip, an ordered list of them, or ^name to exclude one",
         "What runs the kernels. auto: what owns the memory, else openmp.",
-        TAGCI_KIND_BACKEND, OFFSET(backend), 0, NULL, 0},
+        TAGCI_KIND_BACKEND, OFFSET(backend), 0, NULL},
     [TAGCI_SET_PROGRESS] = {"progress", "poll or thread",
         "What makes operations in flight advance: the library's calls alone, or a thread too (with MPI_THREAD_MULTIPLE "
         "only).",
-        TAGCI_KIND_WORD, OFFSET(progress), 1, progresses, 0},
+        TAGCI_KIND_WORD, OFFSET(progress), 1, progresses},
     [TAGCI_SET_CHECKSUM] = {"checksum", "false or true",
         "CRC32C on every message of the direct algorithm. Without it a damaged message may give a wrong value, never "
         "a crash or a hang.",
-        TAGCI_KIND_SWITCH, OFFSET(checksum), 1, NULL, 0},
+        TAGCI_KIND_SWITCH, OFFSET(checksum), 1, NULL},
     [TAGCI_SET_VERIFY] = {"verify", "off, report or error",
         "Runs MPI's own collective beside every call and reports the first difference on stderr, or makes it an error.",
-        TAGCI_KIND_WORD, OFFSET(verify), 1, verifies, 0},
+        TAGCI_KIND_WORD, OFFSET(verify), 1, verifies},
     [TAGCI_SET_TRACE] = {"trace", "unset, a file's name (%r in it becomes the rank), or - for stderr",
         "One line for every call: which algorithm and why, bytes, times.",
-        TAGCI_KIND_TEXT, OFFSET(trace), 0, NULL, 0},
+        TAGCI_KIND_TEXT, OFFSET(trace), 0, NULL},
     [TAGCI_SET_TUNING] = {"tuning", "unset or a file's name",
         "File with measured costs for algorithm=auto and for gathers, which tagc_bench tune writes. Where its names "
         "differ between ranks, what the files say must not.",
-        TAGCI_KIND_COSTS, OFFSET(tuning), 1, NULL, 0},
+        TAGCI_KIND_COSTS, OFFSET(tuning), 1, NULL},
 };
 /* clang-format on */
 
@@ -320,14 +319,7 @@ void tagci_settings_rule(const char *layers, const char *tensor_name, char *text
 
 /* ---- The whole ---- */
 
-static enum tagci_setting_error refuse(const struct tagci_settings *s, int i, const char *text, char *why, size_t size)
-{
-    snprintf(why, size, "%s=%.100s (from %s): this version of the library cannot do it", table[i].name, text,
-             tagci_setting_source_name(s->source[i]));
-    return TAGCI_SETTING_UNSUPPORTED;
-}
-
-/* Combinations that make no sense, and what this version lacks. */
+/* Combinations that make no sense. */
 static enum tagci_setting_error check(const struct tagci_settings *s, char *why, size_t size)
 {
     if (s->value != TAGCI_VALUE_NATIVE &&
@@ -338,14 +330,6 @@ static enum tagci_setting_error check(const struct tagci_settings *s, char *why,
                  values[s->value], tagci_setting_source_name(s->source[TAGCI_SET_VALUE]), algorithms[s->algorithm],
                  tagci_setting_source_name(s->source[TAGCI_SET_ALGORITHM]));
         return TAGCI_SETTING_BAD;
-    }
-    for (int i = 0; i < TAGCI_SETTINGS; i++) {
-        const struct tagci_setting_entry *t = &table[i];
-        const char *at = (const char *)s + t->offset;
-        if (t->kind == TAGCI_KIND_WORD && t->missing >> *(const int *)at & 1)
-            return refuse(s, i, t->words[*(const int *)at], why, size);
-        if (t->kind == TAGCI_KIND_TEXT && t->missing && *at)
-            return refuse(s, i, at, why, size);
     }
     return TAGCI_SETTING_OK;
 }

@@ -95,8 +95,7 @@ struct tagci_info_reader {
 
 enum tagci_setting_error {
     TAGCI_SETTING_OK,
-    TAGCI_SETTING_BAD,        /* unknown name, malformed or out of bounds, or a combination that is refused */
-    TAGCI_SETTING_UNSUPPORTED /* understood, but this version cannot do it */
+    TAGCI_SETTING_BAD /* unknown name, malformed or out of bounds, or a combination that is refused */
 };
 
 /* Settings for a tensor of this name (NULL: "") by the precedence environment > user's layer rule > info > built-in

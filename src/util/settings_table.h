@@ -29,7 +29,6 @@ struct tagci_setting_entry {
     size_t offset; /* of its field in struct tagci_settings */
     int shared;    /* all ranks must have the same */
     const char *const *words;
-    unsigned missing; /* words that this version cannot do, as bits; of a text: any */
 };
 
 const struct tagci_setting_entry *tagci_setting_entry(int i);
