@@ -73,8 +73,12 @@ static int end(struct copies *c)
     for (size_t i = 0; i < c->n && !c->failed; i++)
         if (c->list[i].device && c->list[i].bytes)
             c->failed = c->order->backend->copy(c->order, c->list[i].device, c->list[i].host, c->list[i].bytes) != 0;
-    if (c->list && settle(c->order))
+    /* Copies that are still to be made would work in memory that is let go of. A wait that failed has not seen to them, so
+     * there is another; an order that fails for good makes none. */
+    if (c->list && settle(c->order)) {
         c->failed = 1;
+        settle(c->order);
+    }
     for (size_t i = 0; i < c->n; i++)
         tagci_free(c->list[i].host);
     tagci_free(c->list);
