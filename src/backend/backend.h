@@ -192,7 +192,8 @@ struct tagci_module {
 /* Backend for a tensor by the setting `backend` (an ordered list, "auto", "^name"); NULL and a reason (static or
  * in-place text of at most 200 bytes) if none fits. */
 const struct tagci_backend *tagci_backend_pick(const char *setting, char reason[200]);
-const struct tagci_backend *tagci_backend_at(int i); /* i-th that is there, NULL after the last */
+const struct tagci_backend *tagci_backend_at(int i);        /* i-th that is there, NULL after the last */
+const struct tagci_backend *tagci_backend_device_at(int i); /* the same of those that have a device here */
 /* Name of the i-th that this library knows and that is not there, and why; NULL after the last. */
 const char *tagci_backend_missing(int i, const char **reason);
 /* Whether a setting that names none lets this one take a tensor whose buffers are its own. */

@@ -10,18 +10,14 @@ static struct tagci_device *idle;
 
 int tagci_device_possible(void)
 {
-    const struct tagci_backend *b;
-    for (int i = 0; (b = tagci_backend_at(i)); i++)
-        if (tagci_backend_is_device(b) && !b->probe())
-            return 1;
-    return 0;
+    return tagci_backend_device_at(0) != NULL;
 }
 
 const struct tagci_backend *tagci_device_owner(const void *at, enum tagci_memory *kind)
 {
     const struct tagci_backend *b;
-    for (int i = 0; at && (b = tagci_backend_at(i)); i++)
-        if (tagci_backend_is_device(b) && !b->probe() && (*kind = b->classify(at)) != TAGCI_HOST)
+    for (int i = 0; at && (b = tagci_backend_device_at(i)); i++)
+        if ((*kind = b->classify(at)) != TAGCI_HOST)
             return b;
     *kind = TAGCI_HOST;
     return NULL;

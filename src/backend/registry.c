@@ -29,9 +29,17 @@ static const struct tagci_backend *linked(const char *name)
     return NULL;
 }
 
-static const struct tagci_backend *registered[16] = {&tagcb_openmp};
-static int count = 1;
+static const struct tagci_backend *registered[16] = {&tagcb_openmp}, *devices[16];
+static int count = 1, device_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Whether there is a device is asked once: every call looks for its buffers' owners. */
+static void add(const struct tagci_backend *b)
+{
+    registered[count++] = b;
+    if (tagci_backend_is_device(b) && !b->probe())
+        devices[device_count++] = b;
+}
 
 static void find_modules(void)
 {
@@ -40,7 +48,7 @@ static void find_modules(void)
         if (!b)
             b = tagci_module_load(modules[i].name, modules[i].reason);
         if (b)
-            registered[count++] = b;
+            add(b);
     }
 }
 
@@ -50,10 +58,16 @@ const struct tagci_backend *tagci_backend_at(int i)
     return i >= 0 && i < count ? registered[i] : NULL;
 }
 
+const struct tagci_backend *tagci_backend_device_at(int i)
+{
+    pthread_once(&once, find_modules);
+    return i >= 0 && i < device_count ? devices[i] : NULL;
+}
+
 void tagci_backend_add(const struct tagci_backend *b)
 {
     pthread_once(&once, find_modules);
-    registered[count++] = b;
+    add(b);
 }
 
 const char *tagci_backend_missing(int i, const char **reason)
