@@ -59,7 +59,8 @@ static size_t make(uint64_t *seed, uint8_t *out)
     enum { MOST = 3000 };
     static double in[MOST];
     enum tagci_type type = (enum tagci_type)(draw(seed) % TAGCI_TYPES);
-    size_t n = draw(seed) % (draw(seed) % 2 ? MOST : 200);
+    const size_t most = draw(seed) % 2 ? MOST : 200; /* in a statement of its own: the order of draws is stated */
+    size_t n = draw(seed) % most;
     uint64_t endless = draw(seed) % 3 ? 0 : 200; /* one in so many is Inf */
     for (size_t i = 0; i < n; i++) {
         double x = (double)(int64_t)draw(seed) * 0x1p-60;

@@ -76,7 +76,8 @@ static size_t make(uint64_t *seed, uint8_t *out)
     static struct tagci_lossless_work work;
     static unsigned char in[MOST * 8], before[MOST * 8];
     const int type = (int)(draw(seed) % TYPES), form = (int)(draw(seed) % FORMS);
-    const size_t n = draw(seed) % (draw(seed) % 32 == 0 ? MOST : 1500), size = tagci_lossless_size(type);
+    const size_t most = draw(seed) % 32 == 0 ? MOST : 1500;
+    const size_t n = draw(seed) % most, size = tagci_lossless_size(type);
     const int remembers = draw(seed) % 2, near = (int)(draw(seed) % 3), spread = (int)(draw(seed) % 12);
     for (size_t i = 0; i < sizeof before; i++)
         before[i] = remembered(i);
