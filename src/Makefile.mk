@@ -77,6 +77,8 @@ libtagc_files = \
     src/coll/image.h \
     src/coll/meet.c \
     src/coll/meet.h \
+    src/coll/messages.c \
+    src/coll/messages.h \
     src/coll/mpi.c \
     src/coll/mpi.h \
     src/coll/nodes.c \

@@ -2,6 +2,26 @@
  * Copyright (c) the TAGC authors */
 #include "coll/geometry.h"
 
+size_t tagci_longest_part(const struct tagci_geometry *g)
+{
+    size_t longest = 0;
+    for (int o = 0; o < g->ranks; o++)
+        if (tagci_part(g, o) > longest)
+            longest = tagci_part(g, o);
+    return longest;
+}
+
+size_t tagci_longest_chunk(const struct tagci_geometry *g)
+{
+    size_t longest = tagci_longest_part(g);
+    return longest < g->chunk ? longest : g->chunk;
+}
+
+size_t tagci_longest_part_chunks(const struct tagci_geometry *g)
+{
+    return (tagci_longest_part(g) + g->chunk - 1) / g->chunk;
+}
+
 size_t tagci_part_words(const struct tagci_geometry *g, int owner)
 {
     size_t words = 0;

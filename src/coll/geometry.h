@@ -30,6 +30,9 @@ static inline size_t tagci_part_chunk(const struct tagci_geometry *g, int owner,
     *begin = g->offset[owner] + at;
     return left < g->chunk ? left : g->chunk;
 }
+size_t tagci_longest_part(const struct tagci_geometry *g);
+size_t tagci_longest_chunk(const struct tagci_geometry *g);       /* elements */
+size_t tagci_longest_part_chunks(const struct tagci_geometry *g); /* of any part */
 /* Words of bitmaps of which every part starts at a whole word: of the parts before o. */
 size_t tagci_part_words(const struct tagci_geometry *g, int owner);
 

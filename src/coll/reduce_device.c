@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "coll/cuts.h"
+#include "coll/messages.h"
 #include "coll/op.h"
 #include "coll/reduce_result.h"
 #include "core/bitmap.h"
@@ -76,24 +77,14 @@ struct device {
     size_t *own_slot;  /* of own frame c, at c % slots */
     struct tagci_decode *decode;
 
-    MPI_Request *request; /* [rank * window + place] of receives, then [slot] of sends */
-    int *index, n_receives, n_requests;
-    MPI_Status *status;
+    struct tagci_messages messages; /* [rank * window + place] of receives, then [slot] of sends */
+    int n_receives;
     double kept;
     int broken;
 
     unsigned char *whole; /* of an allreduce: the vector on the host, for its second half */
     void *result_user;
 };
-
-static size_t largest_chunk(const struct tagci_op *op)
-{
-    size_t longest = 0;
-    for (int o = 0; o < op->geometry.ranks; o++)
-        if (tagci_part(&op->geometry, o) > longest)
-            longest = tagci_part(&op->geometry, o);
-    return longest < op->geometry.chunk ? longest : op->geometry.chunk;
-}
 
 static size_t smaller(size_t a, size_t b)
 {
@@ -106,16 +97,14 @@ static void plan(const struct tagci_op *op, struct device *d)
     const struct tagci_geometry *g = &op->geometry;
     size_t ranks = (size_t)g->ranks, chunks = g->first[ranks], own = tagci_part_chunks(g, op->comm->rank);
     memset(d, 0, sizeof *d);
-    d->chunk = largest_chunk(op);
+    d->chunk = tagci_longest_chunk(g);
     d->bound = tagci_op_piece(1, tagci_frame_bound(op->type, op->settings->value, d->chunk));
-    for (int o = 0; o < g->ranks; o++)
-        d->levels = tagci_part_chunks(g, o) > d->levels ? tagci_part_chunks(g, o) : d->levels;
+    d->levels = tagci_longest_part_chunks(g);
     d->batch = smaller(op->device->of->batch, chunks ? chunks : 1);
     d->slots = smaller(2 * d->batch + ranks, chunks ? chunks : 1);
     d->window = smaller(2 + 2 * d->batch / ranks, own ? own : 1);
     d->frames = own * ranks;
     d->n_receives = (int)(ranks * d->window);
-    d->n_requests = d->n_receives + (int)d->slots;
 }
 
 static int wants_whole(const struct tagci_op *op)
@@ -142,9 +131,7 @@ static size_t device_room(const struct tagci_op *op)
     bytes = tagci_add(bytes, tagci_op_piece(places, d->bound));
     bytes = tagci_add(bytes, tagci_op_piece(places, sizeof(int64_t)) + tagci_op_piece(d->slots, sizeof(size_t)));
     bytes = tagci_add(bytes, tagci_op_piece(hands * d->batch, sizeof(struct tagci_decode)));
-    bytes = tagci_add(bytes, tagci_op_piece((size_t)d->n_requests, sizeof(MPI_Request)));
-    bytes = tagci_add(bytes, tagci_op_piece((size_t)d->n_requests, sizeof(int)));
-    bytes = tagci_add(bytes, tagci_op_piece((size_t)d->n_requests, sizeof(MPI_Status)));
+    bytes = tagci_add(bytes, tagci_messages_room(places + d->slots));
     if (wants_whole(op))
         bytes = tagci_add(bytes, tagci_op_piece(op->geometry.n, tagci_type_size(op->type)));
     return tagci_add(bytes, tagci_result_room(op));
@@ -178,9 +165,7 @@ static void device_lay_out(struct tagci_op *op)
     d->in_bytes = tagci_op_take(op, places, sizeof(int64_t));
     d->own_slot = tagci_op_take(op, d->slots, sizeof(size_t));
     d->decode = tagci_op_take(op, hands * d->batch, sizeof *d->decode);
-    d->request = tagci_op_take(op, (size_t)d->n_requests, sizeof(MPI_Request));
-    d->index = tagci_op_take(op, (size_t)d->n_requests, sizeof(int));
-    d->status = tagci_op_take(op, (size_t)d->n_requests, sizeof(MPI_Status));
+    tagci_messages_lay_out(op, &d->messages, places + d->slots);
     if (wants_whole(op))
         d->whole = tagci_op_take(op, op->geometry.n, tagci_type_size(op->type));
     d->sum = tagci_op_take_data(op, tagci_part(&op->geometry, op->comm->rank), width);
@@ -193,11 +178,6 @@ static void device_lay_out(struct tagci_op *op)
 }
 
 /* ---- Helpers ---- */
-
-static int tag(const struct tagci_op *op)
-{
-    return (int)(op->number & 0x7fff); /* as reduce_direct.c: the other end may be there */
-}
 
 static size_t place(const struct tagci_op *op, size_t number)
 {
@@ -240,8 +220,8 @@ static int post_receive(struct tagci_op *op, int source)
     d->in_bytes[at] = -1;
     if (source == op->comm->rank)
         return MPI_SUCCESS;
-    return MPI_Irecv(d->in_here + at * d->bound, (int)d->bound, MPI_BYTE, source, tag(op), op->comm->private,
-                     &d->request[at]);
+    return MPI_Irecv(d->in_here + at * d->bound, (int)d->bound, MPI_BYTE, source, tagci_messages_tag(op),
+                     op->comm->private, &d->messages.request[at]);
 }
 
 static enum tagci_progress device_begin(struct tagci_op *op)
@@ -251,8 +231,7 @@ static enum tagci_progress device_begin(struct tagci_op *op)
         tagci_op_leave_line(op); /* messages between pairs only, from here on */
     d->turn = 1;
     d->broken = op->broken;
-    for (int i = 0; i < d->n_requests; i++)
-        d->request[i] = MPI_REQUEST_NULL;
+    tagci_messages_begin(&d->messages);
     for (int r = 0; r < op->geometry.ranks; r++) {
         d->posted[r] = 0;
         for (size_t w = 0; w < d->window; w++) {
@@ -347,8 +326,8 @@ static int send_batch(struct tagci_op *op, int which)
             continue;
         }
         tagci_op_count(op, TAGC_STAT_BYTES_SENT, (double)s->bytes);
-        code = MPI_Isend(d->frame_here + at * d->bound, (int)s->bytes, MPI_BYTE, s->owner, tag(op), op->comm->private,
-                         &d->request[(size_t)d->n_receives + at]);
+        code = MPI_Isend(d->frame_here + at * d->bound, (int)s->bytes, MPI_BYTE, s->owner, tagci_messages_tag(op),
+                         op->comm->private, &d->messages.request[(size_t)d->n_receives + at]);
     }
     return code;
 }
@@ -533,26 +512,17 @@ static int go_in(struct tagci_op *op, int *did)
 static int look(struct tagci_op *op, int block)
 {
     struct device *d = op->state;
-    int n, code;
-    double then = MPI_Wtime();
-    if (block)
-        code = MPI_Waitsome(d->n_requests, d->request, &n, d->index, d->status);
-    else
-        code = MPI_Testsome(d->n_requests, d->request, &n, d->index, d->status);
-    tagci_op_count(op, TAGC_STAT_TIME_COMM, MPI_Wtime() - then);
-    if (code && tagci_error_class(code) == MPI_ERR_IN_STATUS)
-        for (int i = 0; i < n; i++)
-            if (d->status[i].MPI_ERROR)
-                return d->status[i].MPI_ERROR;
-    if (code || n == MPI_UNDEFINED)
+    const struct tagci_messages *m = &d->messages;
+    int done, code = tagci_messages_look(op, &d->messages, block, &done);
+    if (code)
         return code;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < done; i++) {
         int bytes;
-        if (d->index[i] >= d->n_receives) {
-            release_slot(d, (size_t)(d->index[i] - d->n_receives));
+        if (m->index[i] >= d->n_receives) {
+            release_slot(d, (size_t)(m->index[i] - d->n_receives));
         } else {
-            MPI_Get_count(&d->status[i], MPI_BYTE, &bytes);
-            d->in_bytes[d->index[i]] = bytes;
+            MPI_Get_count(&m->status[i], MPI_BYTE, &bytes);
+            d->in_bytes[m->index[i]] = bytes;
         }
     }
     return MPI_SUCCESS;
@@ -636,17 +606,9 @@ static enum tagci_progress device_result(struct tagci_op *op)
 }
 
 static const struct tagci_stage device_stages[] = {
-    {device_begin, TAGCI_PHASE_COMM, 0},
-    {device_exchange, TAGCI_PHASE_NONE, 0},
-    {device_end, TAGCI_PHASE_DECODE, 0},
-    {tagci_result_encode, TAGCI_PHASE_ENCODE, 0},
-    {tagci_result_sizes, TAGCI_PHASE_COMM, 1},
-    {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0},
-    {tagci_result_post, TAGCI_PHASE_COMM, 1},
-    {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0},
-    {tagci_result_decode, TAGCI_PHASE_DECODE, 0},
-    {device_result, TAGCI_PHASE_DECODE, 0},
-    TAGCI_STAGES_END,
+    {device_begin, TAGCI_PHASE_COMM, 0},    {device_exchange, TAGCI_PHASE_NONE, 0},
+    {device_end, TAGCI_PHASE_DECODE, 0},    TAGCI_RESULT_STAGES,
+    {device_result, TAGCI_PHASE_DECODE, 0}, TAGCI_STAGES_END,
 };
 
 const struct tagci_algorithm tagci_algorithm_device = {"direct",       TAGC_ALGORITHM_DIRECT, 1, device_room, NULL,

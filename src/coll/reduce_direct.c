@@ -11,12 +11,13 @@
 #include <string.h>
 
 #include "coll/cuts.h"
+#include "coll/messages.h"
 #include "coll/op.h"
 #include "coll/reduce_result.h"
 #include "core/bitmap.h"
 #include "util/error.h"
 
-enum { window = 2 /* receives posted for each rank */, slots = 8 /* frames being sent */ };
+enum { window = 2 /* receives posted for each rank */, slots = 8 /* frames being sent */, batch_most = slots / 2 };
 
 struct direct {
     size_t bound;  /* bytes of the largest frame */
@@ -26,7 +27,7 @@ struct direct {
     size_t level;
     int turn;
     unsigned char *frame;   /* slots * bound */
-    struct tagci_run *runs; /* scratch of the encoding, for each slot */
+    struct tagci_run *runs; /* scratch of the encoding, for each chunk of a batch */
     void *values;
     uint64_t *bitmap;
     int free_slot[slots], n_free;
@@ -43,21 +44,10 @@ struct direct {
     double in_union, kept;
 
     /* requests: [rank * window + place] of receives, then [slot] of sends */
-    MPI_Request *request;
-    int *index;
-    MPI_Status *status;
+    struct tagci_messages messages;
     int n_receives;
     int broken; /* a frame was damaged: go on receiving, so that nobody waits for this rank, then fail */
 };
-
-static size_t longest_part_chunks(const struct tagci_geometry *g)
-{
-    size_t most = 0;
-    for (int o = 0; o < g->ranks; o++)
-        if (tagci_part_chunks(g, o) > most)
-            most = tagci_part_chunks(g, o);
-    return most;
-}
 
 /* Results of a float or double reduction can be added up where they belong, unless that is where input still stands. */
 static int sum_in_place(const struct tagci_op *op)
@@ -71,61 +61,44 @@ static void *result_at(const struct tagci_op *op)
     return (char *)op->args.recvbuf + skip * tagci_type_size(op->type);
 }
 
-static size_t largest_chunk(const struct tagci_op *op)
-{
-    size_t longest = 0;
-    for (int o = 0; o < op->geometry.ranks; o++)
-        if (tagci_part(&op->geometry, o) > longest)
-            longest = tagci_part(&op->geometry, o);
-    return longest < op->geometry.chunk ? longest : op->geometry.chunk;
-}
-
 static size_t direct_room(const struct tagci_op *op)
 {
-    size_t ranks = op->geometry.ranks, chunk = largest_chunk(op);
+    size_t ranks = op->geometry.ranks, chunk = tagci_longest_chunk(&op->geometry);
     size_t bound = tagci_op_piece(1, tagci_frame_bound(op->type, op->settings->value, chunk));
-    size_t requests = ranks * window + slots;
     size_t bytes = tagci_op_piece(1, sizeof(struct direct));
-    bytes += tagci_op_piece(slots, bound) + tagci_op_piece(slots * tagci_cuts_runs(op), sizeof(struct tagci_run));
+    bytes += tagci_op_piece(slots, bound) + tagci_op_piece(batch_most * tagci_cuts_runs(op), sizeof(struct tagci_run));
     bytes += tagci_op_piece(ranks, sizeof(size_t)) + tagci_op_piece(ranks * window, bound);
     bytes += tagci_op_piece(ranks * window, sizeof(int)) + tagci_op_piece(1, bound);
-    bytes += tagci_op_piece(slots * chunk, tagci_work_size(op->type)) + tagci_op_piece(slots, (chunk + 63) / 64 * 8);
+    bytes += tagci_op_piece(batch_most * chunk, tagci_work_size(op->type)) +
+             tagci_op_piece(batch_most, (chunk + 63) / 64 * 8);
     if (!sum_in_place(op))
         bytes += tagci_op_piece(tagci_part(&op->geometry, op->comm->rank), tagci_work_size(op->type));
     bytes += tagci_op_piece((chunk + 63) / 64, 8);
-    bytes += tagci_op_piece(requests, sizeof(MPI_Request)) + tagci_op_piece(requests, sizeof(int)) +
-             tagci_op_piece(requests, sizeof(MPI_Status));
+    bytes += tagci_messages_room(ranks * window + slots);
     return tagci_add(bytes, tagci_result_room(op));
 }
 
 static void direct_lay_out(struct tagci_op *op)
 {
-    size_t ranks = op->geometry.ranks, chunk = largest_chunk(op), requests = ranks * window + slots;
+    size_t ranks = op->geometry.ranks, chunk = tagci_longest_chunk(&op->geometry);
     struct direct *d = op->state = tagci_op_take(op, 1, sizeof *d);
     memset(d, 0, sizeof *d);
     d->bound = tagci_op_piece(1, tagci_frame_bound(op->type, op->settings->value, chunk));
-    d->levels = longest_part_chunks(&op->geometry);
+    d->levels = tagci_longest_part_chunks(&op->geometry);
     d->frame = tagci_op_take(op, slots, d->bound);
-    d->runs = tagci_op_take(op, slots * tagci_cuts_runs(op), sizeof(struct tagci_run));
+    d->runs = tagci_op_take(op, batch_most * tagci_cuts_runs(op), sizeof(struct tagci_run));
     d->posted = tagci_op_take(op, ranks, sizeof(size_t));
     d->in = tagci_op_take(op, ranks * window, d->bound);
     d->in_bytes = tagci_op_take(op, ranks * window, sizeof(int));
     d->own = tagci_op_take(op, 1, d->bound);
-    d->values = tagci_op_take(op, slots * chunk, tagci_work_size(op->type));
-    d->bitmap = tagci_op_take(op, slots, (chunk + 63) / 64 * 8);
+    d->values = tagci_op_take(op, batch_most * chunk, tagci_work_size(op->type));
+    d->bitmap = tagci_op_take(op, batch_most, (chunk + 63) / 64 * 8);
     if (!sum_in_place(op))
         d->sum = tagci_op_take(op, tagci_part(&op->geometry, op->comm->rank), tagci_work_size(op->type));
     d->seen = tagci_op_take(op, (chunk + 63) / 64, 8);
-    d->request = tagci_op_take(op, requests, sizeof(MPI_Request));
-    d->index = tagci_op_take(op, requests, sizeof(int));
-    d->status = tagci_op_take(op, requests, sizeof(MPI_Status));
+    tagci_messages_lay_out(op, &d->messages, ranks * window + slots);
     d->n_receives = (int)ranks * window;
     tagci_result_lay_out(op);
-}
-
-static int tag(const struct tagci_op *op)
-{
-    return (int)(op->number & 0x7fff);
 }
 
 static int post_receive(struct tagci_op *op, int source)
@@ -135,8 +108,8 @@ static int post_receive(struct tagci_op *op, int source)
         return MPI_SUCCESS;
     int place = source * window + (int)(d->posted[source]++ % window);
     d->in_bytes[place] = -1;
-    return MPI_Irecv(d->in + (size_t)place * d->bound, (int)d->bound, MPI_BYTE, source, tag(op), op->comm->private,
-                     &d->request[place]);
+    return MPI_Irecv(d->in + (size_t)place * d->bound, (int)d->bound, MPI_BYTE, source, tagci_messages_tag(op),
+                     op->comm->private, &d->messages.request[place]);
 }
 
 static enum tagci_progress direct_begin(struct tagci_op *op)
@@ -149,8 +122,7 @@ static enum tagci_progress direct_begin(struct tagci_op *op)
     d->source = 0;
     d->in_union = d->kept = 0;
     d->broken = MPI_SUCCESS;
-    for (int i = 0; i < d->n_receives + slots; i++)
-        d->request[i] = MPI_REQUEST_NULL;
+    tagci_messages_begin(&d->messages);
     for (d->n_free = 0; d->n_free < slots; d->n_free++)
         d->free_slot[d->n_free] = d->n_free;
     for (int r = 0; r < op->geometry.ranks; r++) {
@@ -164,14 +136,14 @@ static enum tagci_progress direct_begin(struct tagci_op *op)
     return TAGCI_THROUGH;
 }
 
-/* Chunk c of an owner's part, to be encoded with the scratch of a slot: which is free again after the encoding. */
-static void describe(struct tagci_op *op, int slot, int owner, size_t c, unsigned char *frame, struct tagci_chunk *at)
+/* Chunk c of an owner's part, to be encoded with the scratch of a place in a batch, free again after it. */
+static void describe(struct tagci_op *op, int nth, int owner, size_t c, unsigned char *frame, struct tagci_chunk *at)
 {
     struct direct *d = op->state;
-    size_t chunk = largest_chunk(op);
-    tagci_cuts_chunk(op, owner, c, d->runs + (size_t)slot * tagci_cuts_runs(op), at);
-    at->values = (char *)d->values + (size_t)slot * chunk * tagci_work_size(op->type);
-    at->bitmap = d->bitmap + (size_t)slot * ((chunk + 63) / 64);
+    size_t chunk = tagci_longest_chunk(&op->geometry);
+    tagci_cuts_chunk(op, owner, c, d->runs + (size_t)nth * tagci_cuts_runs(op), at);
+    at->values = (char *)d->values + (size_t)nth * chunk * tagci_work_size(op->type);
+    at->bitmap = d->bitmap + (size_t)nth * ((chunk + 63) / 64);
     at->value = op->settings->value;
     at->index = (enum tagci_index)op->settings->index;
     at->seal = op->settings->checksum;
@@ -200,12 +172,12 @@ static int next_to_send(struct tagci_op *op, int *owner, size_t *c)
 static int send_some(struct tagci_op *op, int *did)
 {
     struct direct *d = op->state;
-    int owner[slots], slot[slots], n = 0, most = d->n_free < slots / 2 ? d->n_free : slots / 2;
-    struct tagci_chunk batch[slots];
+    int owner[batch_most], slot[batch_most], n = 0, most = d->n_free < batch_most ? d->n_free : batch_most;
+    struct tagci_chunk batch[batch_most];
     size_t c;
     while (n < most && next_to_send(op, &owner[n], &c)) {
         slot[n] = d->free_slot[--d->n_free];
-        describe(op, slot[n], owner[n], c, d->frame + (size_t)slot[n] * d->bound, &batch[n]);
+        describe(op, n, owner[n], c, d->frame + (size_t)slot[n] * d->bound, &batch[n]);
         n++;
     }
     if (!n)
@@ -219,8 +191,8 @@ static int send_some(struct tagci_op *op, int *did)
     for (int i = 0; i < n; i++) {
         d->kept += (double)batch[i].kept;
         tagci_op_count(op, TAGC_STAT_BYTES_SENT, (double)batch[i].frame_bytes);
-        int code = MPI_Isend(batch[i].frame, (int)batch[i].frame_bytes, MPI_BYTE, owner[i], tag(op), op->comm->private,
-                             &d->request[d->n_receives + slot[i]]);
+        int code = MPI_Isend(batch[i].frame, (int)batch[i].frame_bytes, MPI_BYTE, owner[i], tagci_messages_tag(op),
+                             op->comm->private, &d->messages.request[d->n_receives + slot[i]]);
         if (code)
             return code;
     }
@@ -293,24 +265,15 @@ static int decode_next(struct tagci_op *op, int *did)
 static int look(struct tagci_op *op, int block)
 {
     struct direct *d = op->state;
-    int n, code;
-    double then = MPI_Wtime();
-    if (block)
-        code = MPI_Waitsome(d->n_receives + slots, d->request, &n, d->index, d->status);
-    else
-        code = MPI_Testsome(d->n_receives + slots, d->request, &n, d->index, d->status);
-    tagci_op_count(op, TAGC_STAT_TIME_COMM, MPI_Wtime() - then);
-    if (code && tagci_error_class(code) == MPI_ERR_IN_STATUS)
-        for (int i = 0; i < n; i++)
-            if (d->status[i].MPI_ERROR)
-                return d->status[i].MPI_ERROR;
-    if (code || n == MPI_UNDEFINED)
+    const struct tagci_messages *m = &d->messages;
+    int done, code = tagci_messages_look(op, &d->messages, block, &done);
+    if (code)
         return code;
-    for (int i = 0; i < n; i++) {
-        if (d->index[i] >= d->n_receives)
-            d->free_slot[d->n_free++] = d->index[i] - d->n_receives;
+    for (int i = 0; i < done; i++) {
+        if (m->index[i] >= d->n_receives)
+            d->free_slot[d->n_free++] = m->index[i] - d->n_receives;
         else
-            MPI_Get_count(&d->status[i], MPI_BYTE, &d->in_bytes[d->index[i]]);
+            MPI_Get_count(&m->status[i], MPI_BYTE, &d->in_bytes[m->index[i]]);
     }
     return MPI_SUCCESS;
 }

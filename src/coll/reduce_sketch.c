@@ -30,15 +30,6 @@ static int wide(const struct tagci_op *op)
     return tagci_work_is_double(op->type);
 }
 
-static size_t longest_part(const struct tagci_op *op)
-{
-    size_t longest = 0;
-    for (int o = 0; o < op->geometry.ranks; o++)
-        if (tagci_part(&op->geometry, o) > longest)
-            longest = tagci_part(&op->geometry, o);
-    return longest;
-}
-
 /* Cells that a part of n elements can take. */
 static size_t most_cells(size_t n)
 {
@@ -69,7 +60,7 @@ static size_t sketch_room(const struct tagci_op *op)
     size_t groups = most_groups(op), bytes = tagci_op_piece(1, sizeof(struct sketch));
     bytes = tagci_add(bytes, tagci_union_room(op));
     bytes += 3 * tagci_op_piece(ranks + 1, sizeof(size_t)) + tagci_op_piece(2 * groups, 2) + tagci_op_piece(groups, 1);
-    bytes = tagci_add(bytes, tagci_op_piece(longest_part(op) + TAGCI_SKETCH_LANES, width));
+    bytes = tagci_add(bytes, tagci_op_piece(tagci_longest_part(&op->geometry) + TAGCI_SKETCH_LANES, width));
     bytes = tagci_add(bytes, tagci_op_piece(most_cells_of_all(op), width));
     bytes = tagci_add(bytes, tagci_op_piece(most_cells(own), width));
     bytes = tagci_add(bytes, tagci_op_piece(op->geometry.n, width));
@@ -79,7 +70,7 @@ static size_t sketch_room(const struct tagci_op *op)
 
 static int sketch_reserve(struct tagci_op *op)
 {
-    return tagci_sketch_reserve(&op->plan[0], longest_part(op)) ||
+    return tagci_sketch_reserve(&op->plan[0], tagci_longest_part(&op->geometry)) ||
                    tagci_sketch_reserve(&op->plan[1], tagci_part(&op->geometry, op->comm->rank))
                ? -1
                : 0;
@@ -97,7 +88,7 @@ static void sketch_lay_out(struct tagci_op *op)
     k->exact_at = tagci_op_take(op, ranks + 1, sizeof(size_t));
     k->exponents = tagci_op_take(op, 2 * groups, 2);
     k->exceptional = tagci_op_take(op, groups, 1);
-    k->ints = tagci_op_take(op, longest_part(op) + TAGCI_SKETCH_LANES, width);
+    k->ints = tagci_op_take(op, tagci_longest_part(&op->geometry) + TAGCI_SKETCH_LANES, width);
     k->cells = tagci_op_take(op, most_cells_of_all(op), width);
     k->own_cells = tagci_op_take(op, most_cells(own), width);
     k->exact = tagci_op_take(op, op->geometry.n, width);
