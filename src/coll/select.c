@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "coll/nodes.h"
+#include "core/index_coded.h"
 #include "core/value.h"
 
 static const double least_gather = 1 << 16; /* bytes of a gather that may be worth coding */
@@ -25,12 +26,12 @@ static double value_bytes(const struct tagci_op *op)
     return op->settings->value == TAGCI_VALUE_NATIVE ? (double)tagci_type_size(op->type) : bytes[op->settings->value];
 }
 
-/* Bytes of an element's position. */
-static double index_bytes(const struct tagci_op *op, double kept)
+/* Bytes of an element's position, in a whole chunk. */
+static double index_bytes(const struct tagci_op *op, double share_kept)
 {
-    double bits = -(kept * log2(kept) + (1 - kept) * log2(1 - kept));
-    int coded = op->settings->index == TAGCI_INDEX_CODED || (op->settings->index == TAGCI_INDEX_AUTO && kept < 1. / 6);
-    return coded ? 1.05 * bits / 8 : 0.125;
+    size_t n = op->geometry.chunk, kept = (size_t)(share_kept * (double)n);
+    enum tagci_index form = tagci_index_form((enum tagci_index)op->settings->index, n, kept);
+    return (double)tagci_index_bytes(form, n, kept) / (double)n;
 }
 
 /* Computing and sending overlap in `direct` over a network: the longer of the two counts, and a tenth of the other. In
@@ -136,10 +137,11 @@ static const struct tagci_algorithm *choose(struct tagci_op *op, int64_t call)
     const struct tagci_algorithm *others[] = {&tagci_algorithm_direct, &tagci_algorithm_hierarchical,
                                               &tagci_algorithm_pack, &tagci_algorithm_sketch};
     double least = seconds(op, best);
-    for (int i = 0; i < 4; i++) {
-        if (i == 1 && !op->comm->nodes)
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        int id = others[i]->id;
+        if (id == TAGC_ALGORITHM_HIERARCHICAL && !op->comm->nodes)
             continue;
-        if (i > 1 && set->value != TAGCI_VALUE_NATIVE)
+        if ((id == TAGC_ALGORITHM_PACK || id == TAGC_ALGORITHM_SKETCH) && set->value != TAGCI_VALUE_NATIVE)
             continue; /* their sums cannot be rounded */
         double s = seconds(op, others[i]);
         if (s < least) {
