@@ -131,7 +131,8 @@ static int spread_ties(struct tagci_op *op, size_t begin, size_t end, struct tag
     uint64_t left = cut.ties;
     for (size_t at = begin; at < end;) {
         size_t n = pieces(op, &at, end, cut.key, tally);
-        if (left && (op->backend->count_key(op->order, op->type, tally, n) || tagci_op_settle(op)))
+        size_t counted = at < end ? n : n - 1; /* nobody asks what is left behind the last one */
+        if (left && counted && (op->backend->count_key(op->order, op->type, tally, counted) || tagci_op_settle(op)))
             return -1;
         for (size_t i = 0; i < n; i++, chunk++, begun = 0) {
             if (!begun)
