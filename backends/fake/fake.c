@@ -4,7 +4,7 @@
  * A device that is none. Its memory is seen twice: at the addresses that everybody gets, where any touch is a fault, and
  * at others that only this file knows, where its kernels work. Work put on an order is done when a mark behind it is asked
  * for often enough, not before: so a host that looks at results too early finds none, and one that changes arguments too
- * early spoils them. The kernels are openmp's. */
+ * early spoils them. Its kernels are in kernels.c. */
 #define _GNU_SOURCE
 #include "backends/fake/fake.h"
 
@@ -15,6 +15,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "backends/fake/work.h"
 
 /* ---- Failing when a test wants it ---- */
 
@@ -161,8 +163,7 @@ static void *real(const void *at)
     return (void *)(uintptr_t)(inside(&device, at) ? device.real + ((const char *)at - device.shown) : at);
 }
 
-/* The same for what a kernel is given: a device would not reach other memory of the host. */
-static void *reach(const void *at)
+void *tagcb_fake_reach(const void *at)
 {
     if (at && !arena_of(at)) {
         fprintf(stderr, "fake device: a kernel was given %p, which is the host's alone\n", at);
@@ -179,23 +180,9 @@ void tagcb_fake_copy(void *to, const void *from, size_t bytes)
 
 /* ---- Orders: a ring of work not yet done ---- */
 
-struct work {
-    int (*run)(struct work *w);
-    const char *name;
-    int fails;
-    /* what the work is done with; each kind of work uses some */
-    void *a;
-    const void *b, *c, *d;
-    size_t n, width;
-    size_t *entries;
-    enum tagci_type type;
-    double divide;
-    int flag;
-};
-
 struct fake_order {
     struct tagci_order head;
-    struct work *ring;
+    struct tagcb_fake_work *ring;
     uint64_t put, done, room; /* numbers of work; ring[number % room] */
     int failed;
     struct {
@@ -225,7 +212,7 @@ static struct tagci_order *order_make(void)
 static void drain(struct fake_order *o, uint64_t upto)
 {
     for (; o->done < upto; o->done++) {
-        struct work *w = &o->ring[o->done % o->room];
+        struct tagcb_fake_work *w = &o->ring[o->done % o->room];
         if (w->fails || (!o->failed && w->run(w))) {
             what_failed = w->name;
             o->failed = 1;
@@ -242,7 +229,7 @@ static void order_free(struct tagci_order *order)
     held--;
 }
 
-static int put(struct tagci_order *order, struct work w)
+int tagcb_fake_put(struct tagci_order *order, struct tagcb_fake_work w)
 {
     struct fake_order *o = of(order);
     if (must_fail(w.name)) {
@@ -352,7 +339,7 @@ static void release(struct tagci_order *order, enum tagci_memory kind, void *at)
     tagcb_fake_free(at);
 }
 
-static int do_copy(struct work *w)
+static int do_copy(struct tagcb_fake_work *w)
 {
     tagcb_fake_copy(w->a, w->b, w->n);
     return 0;
@@ -360,10 +347,10 @@ static int do_copy(struct work *w)
 
 static int copy(struct tagci_order *order, void *to, const void *from, size_t bytes)
 {
-    return put(order, (struct work){do_copy, "copy", .a = to, .b = from, .n = bytes});
+    return tagcb_fake_put(order, (struct tagcb_fake_work){do_copy, "copy", .a = to, .b = from, .n = bytes});
 }
 
-static int do_fill(struct work *w)
+static int do_fill(struct tagcb_fake_work *w)
 {
     if (w->n)
         memset(real(w->a), w->flag, w->n);
@@ -372,147 +359,7 @@ static int do_fill(struct work *w)
 
 static int fill(struct tagci_order *order, void *at, int byte, size_t bytes)
 {
-    return put(order, (struct work){do_fill, "fill", .a = at, .flag = byte, .n = bytes});
-}
-
-/* ---- Kernels ---- */
-
-static int do_select(struct work *w)
-{
-    struct tagci_choice *c = reach(w->a);
-    int failed = 0;
-    for (size_t i = 0; i < w->n && !failed; i++) {
-        struct tagci_choice here = c[i];
-        here.in = reach(here.in);
-        here.residual = reach(here.residual);
-        failed = tagcb_openmp.select(NULL, w->type, &here, 1);
-        c[i].cut = here.cut;
-        c[i].above = here.above;
-        c[i].tied = here.tied;
-    }
-    return failed;
-}
-
-static int select_all(struct tagci_order *order, enum tagci_type type, struct tagci_choice *choices, size_t n)
-{
-    return put(order, (struct work){do_select, "select", .a = choices, .n = n, .type = type});
-}
-
-static int do_count_key(struct work *w)
-{
-    struct tagci_tally *t = reach(w->a);
-    int failed = 0;
-    for (size_t i = 0; i < w->n && !failed; i++) {
-        struct tagci_tally here = t[i];
-        here.in = reach(here.in);
-        here.residual = reach(here.residual);
-        failed = tagcb_openmp.count_key(NULL, w->type, &here, 1);
-        t[i].count = here.count;
-    }
-    return failed;
-}
-
-static int count_key(struct tagci_order *order, enum tagci_type type, struct tagci_tally *tallies, size_t n)
-{
-    return put(order, (struct work){do_count_key, "count_key", .a = tallies, .n = n, .type = type});
-}
-
-static int do_chunks(struct work *w)
-{
-    struct tagci_chunk *c = reach(w->a);
-    int failed = 0;
-    for (size_t i = 0; i < w->n && !failed; i++) {
-        struct tagci_chunk here = c[i];
-        here.runs = reach(here.runs);
-        here.in = reach(here.in);
-        here.residual = reach(here.residual);
-        here.residual_out = reach(here.residual_out);
-        here.bitmap = reach(here.bitmap);
-        here.values = reach(here.values);
-        here.frame = reach(here.frame);
-        failed = (w->flag ? tagcb_openmp.encode : tagcb_openmp.sparsify)(NULL, &here, 1);
-        c[i].kept = here.kept;
-        c[i].frame_bytes = here.frame_bytes;
-    }
-    return failed;
-}
-
-static int sparsify(struct tagci_order *order, struct tagci_chunk *chunks, size_t n)
-{
-    return put(order, (struct work){do_chunks, "sparsify", .a = chunks, .n = n, .flag = 0});
-}
-
-static int encode(struct tagci_order *order, struct tagci_chunk *chunks, size_t n)
-{
-    return put(order, (struct work){do_chunks, "encode", .a = chunks, .n = n, .flag = 1});
-}
-
-static int do_decode(struct work *w)
-{
-    struct tagci_decode *d = reach(w->a);
-    int failed = 0;
-    for (size_t i = 0; i < w->n && !failed; i++) {
-        struct tagci_decode here = d[i];
-        tagci_frame_move(&here.frame, reach(here.frame.at));
-        here.sum = reach(here.sum);
-        here.seen = reach(here.seen);
-        failed = tagcb_openmp.decode(NULL, &here, 1);
-    }
-    return failed;
-}
-
-static int decode(struct tagci_order *order, struct tagci_decode *frames, size_t n)
-{
-    return put(order, (struct work){do_decode, "decode", .a = frames, .n = n});
-}
-
-static int do_gather_input(struct work *w)
-{
-    return tagcb_openmp.gather_input(NULL, w->type, reach(w->b), reach(w->c), w->n, reach(w->a));
-}
-
-static int gather_input(struct tagci_order *order, enum tagci_type type, const void *in, const void *residual, size_t n,
-                        void *out)
-{
-    return put(order,
-               (struct work){do_gather_input, "gather_input", .a = out, .b = in, .c = residual, .n = n, .type = type});
-}
-
-static int do_finish(struct work *w)
-{
-    return tagcb_openmp.finish(NULL, w->type, reach(w->b), w->n, w->divide, w->flag, reach(w->a));
-}
-
-static int finish(struct tagci_order *order, enum tagci_type type, const void *sum, size_t n, double divide,
-                  int plus_zero, void *out)
-{
-    return put(order, (struct work){do_finish, "finish", .a = out, .b = sum, .n = n, .type = type, .divide = divide,
-                                    .flag = plus_zero});
-}
-
-static int do_spread(struct work *w)
-{
-    return tagcb_openmp.spread(NULL, reach(w->b), reach(w->c), w->n, reach(w->d), w->width, reach(w->a),
-                               reach(w->entries));
-}
-
-static int spread(struct tagci_order *order, const uint64_t *own, const uint64_t *whole, size_t nbits,
-                  const void *values, size_t width, void *out, size_t *entries)
-{
-    return put(order, (struct work){do_spread, "spread", .a = out, .b = own, .c = whole, .d = values, .n = nbits,
-                                    .width = width, .entries = entries});
-}
-
-static int do_unpack(struct work *w)
-{
-    return tagcb_openmp.unpack(NULL, reach(w->b), w->n, reach(w->c), w->width, reach(w->a), reach(w->entries));
-}
-
-static int unpack(struct tagci_order *order, const uint64_t *whole, size_t nbits, const void *packed, size_t width,
-                  void *out, size_t *entries)
-{
-    return put(order, (struct work){do_unpack, "unpack", .a = out, .b = whole, .c = packed, .n = nbits, .width = width,
-                                    .entries = entries});
+    return tagcb_fake_put(order, (struct tagcb_fake_work){do_fill, "fill", .a = at, .flag = byte, .n = bytes});
 }
 
 /* ---- The backend ---- */
@@ -540,7 +387,7 @@ static void close_device(void)
     held--;
 }
 
-static const struct tagci_backend all_kernels = {
+static const struct tagci_backend no_kernels = {
     .name = "fake",
     .batch = 2, /* so that few chunks are many batches */
     .probe = probe,
@@ -559,32 +406,12 @@ static const struct tagci_backend all_kernels = {
     .record = record,
     .query = query,
     .wait = wait,
-    .select = select_all,
-    .count_key = count_key,
-    .sparsify = sparsify,
-    .encode = encode,
-    .decode = decode,
-    .gather_input = gather_input,
-    .finish = finish,
-    .spread = spread,
-    .unpack = unpack,
 };
 
 const struct tagci_backend *tagcb_fake(const char *without)
 {
     static struct tagci_backend fake;
-    fake = all_kernels;
-#define WITHOUT(kernel)                                                                                                \
-    if (without && (strstr(without, "all") || strstr(without, #kernel)))                                               \
-    fake.kernel = NULL
-    WITHOUT(select);
-    WITHOUT(count_key);
-    WITHOUT(sparsify);
-    WITHOUT(encode);
-    WITHOUT(decode);
-    WITHOUT(gather_input);
-    WITHOUT(finish);
-    WITHOUT(spread);
-    WITHOUT(unpack);
+    fake = no_kernels;
+    tagcb_fake_add_kernels(&fake, without);
     return &fake;
 }

@@ -29,7 +29,9 @@ tests_mpi_libcommon_la_SOURCES = \
     tests/mpi/memory.c \
     tests/mpi/memory.h \
     backends/fake/fake.c \
-    backends/fake/fake.h
+    backends/fake/fake.h \
+    backends/fake/kernels.c \
+    backends/fake/work.h
 
 check_PROGRAMS += $(mpi_tests)
 TESTS += tests/mpi/run-mpi-tests.tap

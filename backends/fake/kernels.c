@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) the TAGC authors
+ *
+ * Kernels of the fake device: openmp's, on the memory that only the device sees, when their turn comes. */
+#include <string.h>
+
+#include "backends/fake/work.h"
+
+static int do_select(struct tagcb_fake_work *w)
+{
+    struct tagci_choice *c = tagcb_fake_reach(w->a);
+    int failed = 0;
+    for (size_t i = 0; i < w->n && !failed; i++) {
+        struct tagci_choice here = c[i];
+        here.in = tagcb_fake_reach(here.in);
+        here.residual = tagcb_fake_reach(here.residual);
+        failed = tagcb_openmp.select(NULL, w->type, &here, 1);
+        c[i].cut = here.cut;
+        c[i].above = here.above;
+        c[i].tied = here.tied;
+    }
+    return failed;
+}
+
+static int select_all(struct tagci_order *order, enum tagci_type type, struct tagci_choice *choices, size_t n)
+{
+    return tagcb_fake_put(order, (struct tagcb_fake_work){do_select, "select", .a = choices, .n = n, .type = type});
+}
+
+static int do_count_key(struct tagcb_fake_work *w)
+{
+    struct tagci_tally *t = tagcb_fake_reach(w->a);
+    int failed = 0;
+    for (size_t i = 0; i < w->n && !failed; i++) {
+        struct tagci_tally here = t[i];
+        here.in = tagcb_fake_reach(here.in);
+        here.residual = tagcb_fake_reach(here.residual);
+        failed = tagcb_openmp.count_key(NULL, w->type, &here, 1);
+        t[i].count = here.count;
+    }
+    return failed;
+}
+
+static int count_key(struct tagci_order *order, enum tagci_type type, struct tagci_tally *tallies, size_t n)
+{
+    return tagcb_fake_put(order,
+                          (struct tagcb_fake_work){do_count_key, "count_key", .a = tallies, .n = n, .type = type});
+}
+
+static int do_chunks(struct tagcb_fake_work *w)
+{
+    struct tagci_chunk *c = tagcb_fake_reach(w->a);
+    int failed = 0;
+    for (size_t i = 0; i < w->n && !failed; i++) {
+        struct tagci_chunk here = c[i];
+        here.runs = tagcb_fake_reach(here.runs);
+        here.in = tagcb_fake_reach(here.in);
+        here.residual = tagcb_fake_reach(here.residual);
+        here.residual_out = tagcb_fake_reach(here.residual_out);
+        here.bitmap = tagcb_fake_reach(here.bitmap);
+        here.values = tagcb_fake_reach(here.values);
+        here.frame = tagcb_fake_reach(here.frame);
+        failed = (w->flag ? tagcb_openmp.encode : tagcb_openmp.sparsify)(NULL, &here, 1);
+        c[i].kept = here.kept;
+        c[i].frame_bytes = here.frame_bytes;
+    }
+    return failed;
+}
+
+static int sparsify(struct tagci_order *order, struct tagci_chunk *chunks, size_t n)
+{
+    return tagcb_fake_put(order, (struct tagcb_fake_work){do_chunks, "sparsify", .a = chunks, .n = n, .flag = 0});
+}
+
+static int encode(struct tagci_order *order, struct tagci_chunk *chunks, size_t n)
+{
+    return tagcb_fake_put(order, (struct tagcb_fake_work){do_chunks, "encode", .a = chunks, .n = n, .flag = 1});
+}
+
+static int do_decode(struct tagcb_fake_work *w)
+{
+    struct tagci_decode *d = tagcb_fake_reach(w->a);
+    int failed = 0;
+    for (size_t i = 0; i < w->n && !failed; i++) {
+        struct tagci_decode here = d[i];
+        tagci_frame_move(&here.frame, tagcb_fake_reach(here.frame.at));
+        here.sum = tagcb_fake_reach(here.sum);
+        here.seen = tagcb_fake_reach(here.seen);
+        failed = tagcb_openmp.decode(NULL, &here, 1);
+    }
+    return failed;
+}
+
+static int decode(struct tagci_order *order, struct tagci_decode *frames, size_t n)
+{
+    return tagcb_fake_put(order, (struct tagcb_fake_work){do_decode, "decode", .a = frames, .n = n});
+}
+
+static int do_gather_input(struct tagcb_fake_work *w)
+{
+    return tagcb_openmp.gather_input(NULL, w->type, tagcb_fake_reach(w->b), tagcb_fake_reach(w->c), w->n,
+                                     tagcb_fake_reach(w->a));
+}
+
+static int gather_input(struct tagci_order *order, enum tagci_type type, const void *in, const void *residual, size_t n,
+                        void *out)
+{
+    return tagcb_fake_put(order, (struct tagcb_fake_work){do_gather_input, "gather_input", .a = out, .b = in,
+                                                          .c = residual, .n = n, .type = type});
+}
+
+static int do_finish(struct tagcb_fake_work *w)
+{
+    return tagcb_openmp.finish(NULL, w->type, tagcb_fake_reach(w->b), w->n, w->divide, w->flag, tagcb_fake_reach(w->a));
+}
+
+static int finish(struct tagci_order *order, enum tagci_type type, const void *sum, size_t n, double divide,
+                  int plus_zero, void *out)
+{
+    return tagcb_fake_put(order, (struct tagcb_fake_work){do_finish, "finish", .a = out, .b = sum, .n = n, .type = type,
+                                                          .divide = divide, .flag = plus_zero});
+}
+
+static int do_spread(struct tagcb_fake_work *w)
+{
+    return tagcb_openmp.spread(NULL, tagcb_fake_reach(w->b), tagcb_fake_reach(w->c), w->n, tagcb_fake_reach(w->d),
+                               w->width, tagcb_fake_reach(w->a), tagcb_fake_reach(w->entries));
+}
+
+static int spread(struct tagci_order *order, const uint64_t *own, const uint64_t *whole, size_t nbits,
+                  const void *values, size_t width, void *out, size_t *entries)
+{
+    return tagcb_fake_put(order, (struct tagcb_fake_work){do_spread, "spread", .a = out, .b = own, .c = whole,
+                                                          .d = values, .n = nbits, .width = width, .entries = entries});
+}
+
+static int do_unpack(struct tagcb_fake_work *w)
+{
+    return tagcb_openmp.unpack(NULL, tagcb_fake_reach(w->b), w->n, tagcb_fake_reach(w->c), w->width,
+                               tagcb_fake_reach(w->a), tagcb_fake_reach(w->entries));
+}
+
+static int unpack(struct tagci_order *order, const uint64_t *whole, size_t nbits, const void *packed, size_t width,
+                  void *out, size_t *entries)
+{
+    return tagcb_fake_put(order, (struct tagcb_fake_work){do_unpack, "unpack", .a = out, .b = whole, .c = packed,
+                                                          .n = nbits, .width = width, .entries = entries});
+}
+
+void tagcb_fake_add_kernels(struct tagci_backend *b, const char *without)
+{
+#define KERNEL(name, function)                                                                                         \
+    if (!without || !(strstr(without, "all") || strstr(without, #name)))                                               \
+    b->name = function
+    KERNEL(select, select_all);
+    KERNEL(count_key, count_key);
+    KERNEL(sparsify, sparsify);
+    KERNEL(encode, encode);
+    KERNEL(decode, decode);
+    KERNEL(gather_input, gather_input);
+    KERNEL(finish, finish);
+    KERNEL(spread, spread);
+    KERNEL(unpack, unpack);
+}
