@@ -89,6 +89,9 @@ libtagc_files = \
     src/coll/predefined.h \
     src/coll/reduce_dense.c \
     src/coll/reduce_device.c \
+    src/coll/reduce_device.h \
+    src/coll/reduce_device_in.c \
+    src/coll/reduce_device_out.c \
     src/coll/reduce_direct.c \
     src/coll/reduce_hierarchical.c \
     src/coll/reduce_pack.c \
