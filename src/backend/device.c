@@ -15,11 +15,14 @@ int tagci_device_possible(void)
 
 const struct tagci_backend *tagci_device_owner(const void *at, enum tagci_memory *kind)
 {
-    const struct tagci_backend *b;
-    for (int i = 0; at && (b = tagci_backend_device_at(i)); i++)
-        if ((*kind = b->classify(at)) != TAGCI_HOST)
-            return b;
+    static _Atomic(const struct tagci_backend *) last; /* asked first: it mostly is the one again */
+    const struct tagci_backend *first = at ? last : NULL, *b;
     *kind = TAGCI_HOST;
+    if (first && (*kind = first->classify(at)) != TAGCI_HOST)
+        return first;
+    for (int i = 0; at && (b = tagci_backend_device_at(i)); i++)
+        if (b != first && (*kind = b->classify(at)) != TAGCI_HOST)
+            return last = b;
     return NULL;
 }
 
