@@ -22,6 +22,18 @@ void tagci_agreement_init(struct tagci_agreement *a, int own, uint64_t facts, co
     a->word[TAGCI_AGREE_FACTS] = (int64_t)facts;
     a->word[TAGCI_AGREE_FACTS_] = ~(int64_t)facts;
     a->word[TAGCI_AGREE_LARGEST] = INT64_MIN;
+    tagci_agreement_compare(a, 0);
+}
+
+void tagci_agreement_compare(struct tagci_agreement *a, uint64_t fact)
+{
+    a->word[TAGCI_AGREE_ALIKE] = (int64_t)fact;
+    a->word[TAGCI_AGREE_ALIKE_] = ~(int64_t)fact;
+}
+
+int tagci_agreement_alike(const struct tagci_agreement *a)
+{
+    return a->word[TAGCI_AGREE_ALIKE] == ~a->word[TAGCI_AGREE_ALIKE_];
 }
 
 int tagci_agreement_result(const struct tagci_agreement *a, int own, const struct tagci_comm *c, const char *call,

@@ -15,6 +15,8 @@ enum {
     TAGCI_AGREE_FACTS,   /* hash of the facts, */
     TAGCI_AGREE_FACTS_,  /* and its complement: the largest of both are complements only if all ranks have the same */
     TAGCI_AGREE_LARGEST, /* any number of which all want the largest */
+    TAGCI_AGREE_ALIKE,   /* like facts, but what may differ: all only learn whether it does */
+    TAGCI_AGREE_ALIKE_,
     TAGCI_AGREE_WORDS
 };
 
@@ -24,6 +26,9 @@ struct tagci_agreement {
 
 /* own: this rank's error code or MPI_SUCCESS; facts: hash of what must be the same. */
 void tagci_agreement_init(struct tagci_agreement *a, int own, uint64_t facts, const struct tagci_comm *c);
+/* Before the reduction, what may differ; after it, whether all have it alike. */
+void tagci_agreement_compare(struct tagci_agreement *a, uint64_t fact);
+int tagci_agreement_alike(const struct tagci_agreement *a);
 /* After the reduction: MPI_SUCCESS; own, where this rank has an error; or a TAGC_ERR_MISMATCH that names the erring rank,
  * or says that `what` differs. */
 int tagci_agreement_result(const struct tagci_agreement *a, int own, const struct tagci_comm *c, const char *call,

@@ -13,5 +13,7 @@ enum tagci_progress tagci_gather_post_native(struct tagci_op *op, struct tagci_c
 /* Whether a gather rounds, and to what. */
 int tagci_gather_rounds(const struct tagci_op *op);
 enum tagci_round tagci_gather_form(const struct tagci_op *op);
+/* What a coded gather wants all ranks to know: whether they have it alike (coll/agree.h). */
+uint64_t tagci_gather_alike(const struct tagci_op *op);
 
 #endif

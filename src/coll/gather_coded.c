@@ -1,40 +1,62 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the TAGC authors
  *
- * coded: every rank codes its part (core/lossless.h), sizes are exchanged, the coded parts are gathered by MPI and decoded
- * by all. With a tensor the change since its last gather is coded.
+ * coded: parts travel in coded blocks (core/lossless.h) from each rank to the next one around a ring, a message a block.
+ * A rank sends its own blocks as soon as each is coded, then passes on, as they are, those that come from the rank
+ * before it, all but those of the rank behind it; meanwhile it decodes them. So coding, sending, receiving and decoding
+ * overlap, and every coded byte crosses each link once. With a tensor the change since its last gather is coded.
  *
- * The exchange of sizes carries what all must share: whether this rank can code its arguments at all (a datatype may
- * differ between ranks as long as the signature does not), and the name of what it remembers. If one cannot, all call MPI's
- * own collective; if the names differ (a call failed or was skipped somewhere), all code anew without memory; if nothing is
- * gained, the elements travel as they are. */
+ * No sizes are exchanged: a receive is posted with room for the longest message. What all must share rides on the
+ * agreement that begins the call: whether all can code their arguments (a datatype may differ between ranks as long as the
+ * signature does not), and the name of what they remember. If one cannot, all call MPI's own collective; if the names
+ * differ (a call failed or was skipped somewhere), all code anew without memory.
+ *
+ * A message: checksum of the rest (4 bytes), one block as tagci_lossless_encode or tagci_round_encode makes it.
+ *
+ * Receives are posted in the order in which the rank before sends, and a message that was taken in is decoded at once,
+ * whether it could be passed on or not: nobody waits for more than the one behind him to decode, and there is no cycle. */
 #include <string.h>
 
 #include "coll/gather.h"
+#include "coll/messages.h"
 #include "coll/verify.h"
 #include "core/lossless.h"
 #include "util/error.h"
 
-/* Of one rank. */
-struct record {
-    uint64_t bytes;  /* of its coded part */
-    uint64_t kind;   /* element type + 1; 0: cannot code */
-    uint64_t memory; /* name of what it remembers */
-    uint64_t coded;  /* checksum of the coded part */
+enum {
+    window = 8,        /* receives posted */
+    slots = 8,         /* messages being sent */
+    sum_bytes = 4,     /* of the checksum */
+    compare_every = 16 /* gathers: then the name takes in a checksum of what is remembered */
 };
 
-enum { compare_every = 16 /* gathers: then the name takes in a checksum of what is remembered */ };
+/* Goes through the blocks of parts in the order in which they travel. */
+struct walk {
+    int rank;           /* whose part */
+    int parts;          /* to go, this one included */
+    size_t block;       /* of the part */
+    size_t nth;         /* among all messages */
+    size_t n;           /* elements of the block */
+    unsigned char *at;  /* where its message stands */
+    unsigned char *all; /* where the first stands */
+    size_t ring;        /* so many messages have room, then the first again; 0: all have */
+};
 
 struct coded {
-    struct record *record; /* of each rank */
-    size_t *offset;        /* ranks + 1: coded parts in `in` */
-    size_t *state;         /* ranks + 1: parts in the tensor's memory */
-    unsigned char *own, *in;
+    size_t *state; /* ranks + 1: parts in the tensor's memory */
     struct tagci_lossless_work *work;
     struct tagci_counts counts;
-    int with_memory; /* the parts are coded against the memory */
-    int again;       /* that did not fit: another round without */
-    int native, raw; /* how it goes on */
+    int native;      /* MPI's own collective instead */
+    int with_memory; /* the blocks are coded against the memory */
+    uint64_t name;   /* of what will be remembered, so far */
+
+    struct walk own, pass, take, post; /* next block to send, to pass on, to decode, to receive */
+    unsigned char *frame;              /* slots * the longest message */
+    unsigned char *in;                 /* messages of others */
+    int *bytes;                        /* of each that has room, -1: not here yet */
+    int free_slot[slots], n_free;
+    struct tagci_messages messages; /* the window's receives, then the slots' sends */
+    int broken;                     /* a block was damaged: go on, so that nobody waits for this rank, then fail */
 };
 
 int tagci_gather_rounds(const struct tagci_op *op)
@@ -48,11 +70,30 @@ enum tagci_round tagci_gather_form(const struct tagci_op *op)
     return op->settings->gather == TAGCI_GATHER_INT8 ? TAGCI_ROUND_INT8 : TAGCI_ROUND_BFLOAT16;
 }
 
+/* Element type + 1, 0: cannot code; and what is remembered. */
+uint64_t tagci_gather_alike(const struct tagci_op *op)
+{
+    const struct tagci_tensor *t = op->tensor;
+    uint64_t fact = tagci_fact(0, op->compressible ? (uint64_t)op->type + 1 : 0);
+    fact = tagci_fact(fact, t ? t->memory_name : 0);
+    if (t && t->memory_name && t->gathers % compare_every == compare_every - 1)
+        fact = tagci_fact(fact, tagci_crc32c(0, t->memory, t->memory_bytes));
+    return fact;
+}
+
+/* ---- memory ---- */
+
+/* Most bytes of a message of n elements. */
 static size_t bound(const struct tagci_op *op, size_t n)
 {
-    return !op->compressible         ? 0
-           : tagci_gather_rounds(op) ? tagci_round_bound(tagci_gather_form(op), n)
-                                     : tagci_lossless_bound(op->type, n);
+    return sum_bytes +
+           (tagci_gather_rounds(op) ? tagci_round_bound(tagci_gather_form(op), n) : tagci_lossless_bound(op->type, n));
+}
+
+static size_t longest_bound(const struct tagci_op *op)
+{
+    size_t longest = tagci_longest_part(&op->geometry);
+    return op->compressible ? bound(op, longest < TAGCI_LOSSLESS_BLOCK ? longest : TAGCI_LOSSLESS_BLOCK) : 0;
 }
 
 static size_t state_bytes(const struct tagci_op *op, size_t n)
@@ -61,25 +102,33 @@ static size_t state_bytes(const struct tagci_op *op, size_t n)
                                    : tagci_mul(n, tagci_type_size(op->type));
 }
 
-/* Coded parts are taken in only if they are less than the elements; rounded ones always, in their bound. */
-static size_t in_bytes(const struct tagci_op *op)
+/* Messages of others that have room, and its bytes. With two ranks nothing is passed on, and a window is enough. */
+static size_t in_room(const struct tagci_op *op, size_t *bytes)
 {
-    if (!tagci_gather_rounds(op))
-        return op->compressible ? tagci_mul(op->geometry.n, tagci_type_size(op->type)) : 0;
-    size_t bytes = 0;
-    for (int r = 0; r < op->geometry.ranks; r++)
-        bytes = tagci_add(bytes, bound(op, tagci_part(&op->geometry, r)));
-    return bytes;
+    size_t messages = 0;
+    *bytes = 0;
+    if (op->geometry.ranks == 2) {
+        *bytes = tagci_mul(window, longest_bound(op));
+        return window;
+    }
+    for (int r = 0; r < op->geometry.ranks && op->compressible; r++) {
+        size_t n = tagci_part(&op->geometry, r), whole = n / TAGCI_LOSSLESS_BLOCK, rest = n % TAGCI_LOSSLESS_BLOCK;
+        if (r == op->comm->rank)
+            continue;
+        *bytes = tagci_add(*bytes, tagci_add(tagci_mul(whole, bound(op, TAGCI_LOSSLESS_BLOCK)), bound(op, rest)));
+        messages += tagci_lossless_blocks(n);
+    }
+    return messages;
 }
 
 static size_t coded_room(const struct tagci_op *op)
 {
-    size_t ranks = op->geometry.ranks;
-    size_t bytes = tagci_op_piece(1, sizeof(struct coded)) + tagci_op_piece(ranks, sizeof(struct record));
-    bytes += 2 * tagci_op_piece(ranks + 1, sizeof(size_t)) + tagci_op_piece(1, sizeof(struct tagci_lossless_work));
-    bytes += tagci_counts_room((int)ranks);
-    bytes = tagci_add(bytes, tagci_op_piece(1, bound(op, tagci_part(&op->geometry, op->comm->rank))));
-    return tagci_add(bytes, tagci_op_piece(1, in_bytes(op)));
+    size_t ranks = op->geometry.ranks, in, messages = in_room(op, &in);
+    size_t bytes = tagci_op_piece(1, sizeof(struct coded)) + tagci_op_piece(ranks + 1, sizeof(size_t));
+    bytes += tagci_op_piece(1, sizeof(struct tagci_lossless_work)) + tagci_counts_room((int)ranks);
+    bytes += tagci_op_piece(messages, sizeof(int)) + tagci_messages_room(window + slots);
+    bytes = tagci_add(bytes, tagci_op_piece(slots, longest_bound(op)));
+    return tagci_add(bytes, tagci_op_piece(1, in));
 }
 
 static int coded_reserve(struct tagci_op *op)
@@ -104,181 +153,303 @@ static int coded_reserve(struct tagci_op *op)
 
 static void coded_lay_out(struct tagci_op *op)
 {
-    size_t ranks = op->geometry.ranks;
+    size_t ranks = op->geometry.ranks, in, messages = in_room(op, &in);
     struct coded *s = op->state = tagci_op_take(op, 1, sizeof *s);
     memset(s, 0, sizeof *s);
-    s->record = tagci_op_take(op, ranks, sizeof *s->record);
-    s->offset = tagci_op_take(op, ranks + 1, sizeof(size_t));
     s->state = tagci_op_take(op, ranks + 1, sizeof(size_t));
     s->work = tagci_op_take(op, 1, sizeof *s->work);
     tagci_counts_lay_out(op, &s->counts, (int)ranks);
-    s->own = tagci_op_take(op, 1, bound(op, tagci_part(&op->geometry, op->comm->rank)));
-    s->in = tagci_op_take(op, 1, in_bytes(op));
+    s->bytes = tagci_op_take(op, messages, sizeof(int));
+    tagci_messages_lay_out(op, &s->messages, window + slots);
+    s->frame = tagci_op_take(op, slots, longest_bound(op));
+    s->in = tagci_op_take(op, 1, in);
     s->state[0] = 0;
     for (size_t r = 0; r < ranks && op->compressible; r++)
         s->state[r + 1] = s->state[r] + state_bytes(op, tagci_part(&op->geometry, (int)r));
 }
 
-/* Part of rank r in recvbuf. */
-static char *place(const struct tagci_op *op, int r)
+/* ---- blocks ---- */
+
+static int before(const struct tagci_op *op, int rank)
 {
-    return (char *)op->args.recvbuf + op->displ[r] * (MPI_Aint)tagci_type_size(op->type);
+    return (rank ? rank : op->geometry.ranks) - 1;
 }
 
-static void *memory(const struct tagci_op *op, int r)
+static void look_at_block(const struct tagci_op *op, struct walk *w)
 {
-    struct coded *s = op->state;
-    return op->tensor ? (char *)op->tensor->memory + s->state[r] : NULL;
+    while (w->parts && !(w->n = tagci_part(&op->geometry, w->rank) - w->block * TAGCI_LOSSLESS_BLOCK)) {
+        w->rank = before(op, w->rank);
+        w->parts--;
+        w->block = 0;
+    }
+    w->n = w->n < TAGCI_LOSSLESS_BLOCK ? w->n : TAGCI_LOSSLESS_BLOCK;
 }
 
-static enum tagci_progress encode(struct tagci_op *op)
+static struct walk walk_from(const struct tagci_op *op, int rank, int parts, unsigned char *all)
+{
+    struct walk w = {.rank = rank, .parts = parts, .at = all, .all = all, .ring = op->geometry.ranks == 2 ? window : 0};
+    look_at_block(op, &w);
+    return w;
+}
+
+static void next_block(const struct tagci_op *op, struct walk *w)
+{
+    w->nth++;
+    w->at = w->ring && w->nth % w->ring == 0 ? w->all : w->at + bound(op, w->n);
+    w->block += w->n == TAGCI_LOSSLESS_BLOCK;
+    if (w->n < TAGCI_LOSSLESS_BLOCK) {
+        w->rank = before(op, w->rank);
+        w->parts--;
+        w->block = 0;
+    }
+    look_at_block(op, w);
+}
+
+/* A block in recvbuf. */
+static char *place(const struct tagci_op *op, const struct walk *w)
+{
+    size_t at = w->block * TAGCI_LOSSLESS_BLOCK;
+    return (char *)op->args.recvbuf + (op->displ[w->rank] + (MPI_Aint)at) * (MPI_Aint)tagci_type_size(op->type);
+}
+
+static void *memory(const struct tagci_op *op, const struct walk *w)
 {
     struct coded *s = op->state;
-    int me = op->comm->rank;
-    struct record *own = &s->record[me];
+    return op->tensor
+               ? (char *)op->tensor->memory + s->state[w->rank] + state_bytes(op, w->block * TAGCI_LOSSLESS_BLOCK)
+               : NULL;
+}
+
+/* All ranks add up the same for all blocks, in whatever order. */
+static void add_to_name(struct coded *s, const struct walk *w, uint32_t sum)
+{
+    s->name += tagci_fact(tagci_fact(tagci_fact(0xcbf29ce484222325u, (uint64_t)w->rank), w->block), sum);
+}
+
+/* A message to its block in recvbuf, and in the memory; or, damaged, to op's error. */
+static void decode(struct tagci_op *op, const struct walk *w, const unsigned char *message, size_t bytes)
+{
+    struct coded *s = op->state;
+    void *state = memory(op, w), *out = place(op, w);
+    const void *last = s->with_memory ? state : NULL;
+    const char *why = NULL;
+    uint32_t sum = 0;
+    if (bytes >= sum_bytes)
+        memcpy(&sum, message, sum_bytes);
+    add_to_name(s, w, sum);
+    if (bytes < sum_bytes)
+        why = "too short";
+    else if (op->settings->checksum && sum != tagci_crc32c(0, message + sum_bytes, bytes - sum_bytes))
+        why = "wrong checksum";
+    else if (tagci_gather_rounds(op))
+        tagci_round_decode(tagci_gather_form(op), op->type, message + sum_bytes, bytes - sum_bytes, last, state, w->n,
+                           op->in_place && w->rank == op->comm->rank ? NULL : out, s->work, &why);
+    else if (!tagci_lossless_decode(op->type, message + sum_bytes, bytes - sum_bytes, last, w->n, out, s->work, &why) &&
+             state)
+        memcpy(state, out, w->n * tagci_type_size(op->type));
+    if (why && !s->broken)
+        s->broken = tagci_error(TAGC_ERR_WIRE, "%s: tensor \"%s\": block %zu of rank %d: %s", op->args.call,
+                                tagci_op_tensor_name(op), w->block, w->rank, why);
+}
+
+/* Codes an own block to a message, and takes it over as the others will. Returns its bytes. */
+static size_t encode(struct tagci_op *op, const struct walk *w, unsigned char *message)
+{
+    struct coded *s = op->state;
+    size_t width = tagci_type_size(op->type);
+    void *state = memory(op, w);
+    char *out = place(op, w);
+    const char *now = op->in_place ? out : (const char *)op->args.sendbuf + w->block * TAGCI_LOSSLESS_BLOCK * width;
+    const void *last = s->with_memory ? state : NULL;
+    size_t bytes =
+        tagci_gather_rounds(op)
+            ? tagci_round_encode(tagci_gather_form(op), op->type, now, last, NULL, w->n, message + sum_bytes, s->work)
+            : tagci_lossless_encode(op->type, now, last, w->n, message + sum_bytes, s->work);
+    uint32_t sum = tagci_crc32c(0, message + sum_bytes, bytes);
+    memcpy(message, &sum, sum_bytes);
+    bytes += sum_bytes;
+    if (tagci_gather_rounds(op)) {
+        decode(op, w, message, bytes);
+        return bytes;
+    }
+    add_to_name(s, w, sum);
+    if (state)
+        memcpy(state, now, w->n * width);
+    if (!op->in_place)
+        memcpy(out, now, w->n * width);
+    return bytes;
+}
+
+/* ---- messages ---- */
+
+/* Bytes of a message of others. */
+static int *bytes_of(const struct tagci_op *op, const struct walk *w)
+{
+    struct coded *s = op->state;
+    return &s->bytes[w->ring ? w->nth % w->ring : w->nth];
+}
+
+static int is_here(const struct tagci_op *op, const struct walk *w)
+{
+    const struct coded *s = op->state;
+    return w->parts && w->nth < s->post.nth && *bytes_of(op, w) >= 0;
+}
+
+static int post_receives(struct tagci_op *op)
+{
+    struct coded *s = op->state;
+    for (; s->post.parts && s->post.nth < s->take.nth + window; next_block(op, &s->post)) {
+        *bytes_of(op, &s->post) = -1;
+        int code = MPI_Irecv(s->post.at, (int)bound(op, s->post.n), MPI_BYTE, before(op, op->comm->rank),
+                             tagci_messages_tag(op), op->comm->private, &s->messages.request[s->post.nth % window]);
+        if (code)
+            return code;
+    }
+    return MPI_SUCCESS;
+}
+
+/* Whether there is something to send, and a slot for it: an own block, or after all of them one to be passed on. */
+static int can_send(const struct tagci_op *op)
+{
+    const struct coded *s = op->state;
+    return s->n_free && (s->own.parts || is_here(op, &s->pass));
+}
+
+static int send_next(struct tagci_op *op)
+{
+    struct coded *s = op->state;
+    int slot = s->free_slot[s->n_free - 1];
+    const unsigned char *message;
+    size_t bytes;
+    if (s->own.parts) {
+        unsigned char *frame = s->frame + (size_t)slot * longest_bound(op);
+        double then = MPI_Wtime();
+        bytes = encode(op, &s->own, frame);
+        tagci_op_count(op, TAGC_STAT_TIME_ENCODE, MPI_Wtime() - then);
+        message = frame;
+        next_block(op, &s->own);
+    } else {
+        message = s->pass.at;
+        bytes = (size_t)*bytes_of(op, &s->pass);
+        next_block(op, &s->pass);
+    }
+    if (op->geometry.ranks == 1)
+        return MPI_SUCCESS;
+    s->n_free--;
+    tagci_op_count(op, TAGC_STAT_BYTES_SENT, (double)bytes);
+    return MPI_Isend(message, (int)bytes, MPI_BYTE, (op->comm->rank + 1) % op->geometry.ranks, tagci_messages_tag(op),
+                     op->comm->private, &s->messages.request[window + slot]);
+}
+
+static int take_next(struct tagci_op *op)
+{
+    struct coded *s = op->state;
+    size_t bytes = (size_t)*bytes_of(op, &s->take);
+    double then = MPI_Wtime();
+    decode(op, &s->take, s->take.at, bytes);
+    tagci_op_count(op, TAGC_STAT_TIME_DECODE, MPI_Wtime() - then);
+    tagci_op_count(op, TAGC_STAT_BYTES_RECEIVED, (double)bytes);
+    next_block(op, &s->take);
+    return post_receives(op);
+}
+
+/* Learns of messages sent and received; blocks for one if told to. */
+static int look(struct tagci_op *op, int block)
+{
+    struct coded *s = op->state;
+    const struct tagci_messages *m = &s->messages;
+    int done, code = tagci_messages_look(op, &s->messages, block, &done);
+    for (int i = 0; i < done && !code; i++) {
+        struct walk w = s->take; /* only its place counts */
+        int at = m->index[i];
+        if (at >= window) {
+            s->free_slot[s->n_free++] = at - window;
+            continue;
+        }
+        w.nth += ((size_t)at + window - s->take.nth % window) % window;
+        MPI_Get_count(&m->status[i], MPI_BYTE, bytes_of(op, &w));
+    }
+    return code;
+}
+
+/* ---- stages ---- */
+
+static enum tagci_progress begin(struct tagci_op *op)
+{
+    struct coded *s = op->state;
     struct tagci_tensor *t = op->tensor;
-    memset(own, 0, sizeof *own);
-    if (!op->compressible)
-        return TAGCI_THROUGH;
-    s->with_memory = !s->again && t && t->memory_name;
-    if (s->again)
+    int ranks = op->geometry.ranks, me = op->comm->rank, alike = tagci_agreement_alike(&op->agreement);
+    s->native = !op->compressible || (!t && !alike);
+    if (s->native) {
+        enum tagci_progress p = tagci_gather_post_native(op, &s->counts);
+        tagci_verify_skip(op);
+        tagci_op_leave_line(op);
+        if (t)
+            t->memory_name = 0;
+        return p;
+    }
+    tagci_op_leave_line(op); /* messages between pairs only, from here on */
+    s->with_memory = alike && t && t->memory_name;
+    s->name = s->with_memory ? t->memory_name : op->geometry.n;
+    if (!alike)
         tagci_op_count(op, TAGC_STAT_REGATHERED, 1);
-    const void *now = op->in_place ? place(op, me) : op->args.sendbuf;
-    const void *before = s->with_memory ? memory(op, me) : NULL;
-    size_t n = tagci_part(&op->geometry, me);
-    own->bytes = tagci_gather_rounds(op)
-                     ? tagci_round_encode(tagci_gather_form(op), op->type, now, before, NULL, n, s->own, s->work)
-                     : tagci_lossless_encode(op->type, now, before, n, s->own, s->work);
-    own->kind = (uint64_t)op->type + 1;
-    own->coded = tagci_crc32c(0, s->own, own->bytes);
-    own->memory = s->with_memory ? t->memory_name : 0;
-    if (s->with_memory && t->gathers % compare_every == compare_every - 1)
-        own->memory = tagci_fact(own->memory, tagci_crc32c(0, t->memory, t->memory_bytes));
-    return TAGCI_THROUGH;
+    if (t)
+        t->memory_name = 0; /* until all parts are in */
+    op->stats.at[TAGC_STAT_DENSITY] = op->stats.at[TAGC_STAT_UNION_DENSITY] = 1;
+    s->broken = MPI_SUCCESS;
+    s->own = walk_from(op, me, 1, NULL);
+    s->take = s->post = walk_from(op, before(op, me), ranks - 1, s->in);
+    s->pass = walk_from(op, before(op, me), ranks > 2 ? ranks - 2 : 0, s->in);
+    tagci_messages_begin(&s->messages);
+    for (s->n_free = 0; s->n_free < slots; s->n_free++)
+        s->free_slot[s->n_free] = s->n_free;
+    int code = post_receives(op);
+    return code ? tagci_op_fail(op, code) : TAGCI_THROUGH;
+}
+
+static int finished(const struct coded *s)
+{
+    return !s->own.parts && !s->pass.parts && !s->take.parts && s->n_free == slots;
 }
 
 static enum tagci_progress exchange(struct tagci_op *op)
 {
     struct coded *s = op->state;
-    enum { words = sizeof(struct record) / 8 };
-    double bytes = (op->geometry.ranks - 1.0) * sizeof(struct record);
-    tagci_op_count(op, TAGC_STAT_BYTES_SENT, bytes);
-    tagci_op_count(op, TAGC_STAT_BYTES_RECEIVED, bytes);
-    return tagci_op_posted(op, MPI_Iallgather(MPI_IN_PLACE, 0, MPI_UINT64_T, s->record, words, MPI_UINT64_T,
-                                              op->comm->private, &op->request[op->n_requests]));
-}
-
-/* What all ranks now know, all see alike. */
-static enum tagci_progress consider(struct tagci_op *op)
-{
-    struct coded *s = op->state;
-    int ranks = op->geometry.ranks, alike = 1, same_memory = 1;
-    s->offset[0] = 0;
-    for (int r = 0; r < ranks; r++) {
-        s->offset[r + 1] = s->offset[r] + s->record[r].bytes;
-        alike &= s->record[r].kind && s->record[r].kind == s->record[0].kind;
-        same_memory &= s->record[r].memory == s->record[0].memory;
+    if (s->native)
+        return TAGCI_THROUGH;
+    for (;;) {
+        int sends = can_send(op), code = sends ? send_next(op) : MPI_SUCCESS;
+        int takes = is_here(op, &s->take);
+        if (!code && takes)
+            code = take_next(op);
+        if (code)
+            return tagci_op_fail(op, code);
+        if (finished(s))
+            break;
+        if (op->geometry.ranks > 1 && (code = look(op, op->blocking && !sends && !takes)))
+            return tagci_op_fail(op, code);
+        if (!op->blocking && !sends && !takes && !can_send(op) && !is_here(op, &s->take) && !finished(s))
+            return TAGCI_PENDING;
     }
-    s->native = !alike;
-    s->again = alike && !same_memory;
-    s->raw = alike && !tagci_gather_rounds(op) && s->offset[ranks] >= op->geometry.n * tagci_type_size(op->type);
-    return TAGCI_THROUGH;
+    return s->broken ? tagci_op_fail(op, s->broken) : TAGCI_THROUGH;
 }
 
-static enum tagci_progress encode_again(struct tagci_op *op)
-{
-    struct coded *s = op->state;
-    return s->again ? encode(op) : TAGCI_THROUGH;
-}
-
-static enum tagci_progress exchange_again(struct tagci_op *op)
-{
-    struct coded *s = op->state;
-    return s->again ? exchange(op) : TAGCI_THROUGH;
-}
-
-static enum tagci_progress post(struct tagci_op *op)
-{
-    struct coded *s = op->state;
-    int ranks = op->geometry.ranks, me = op->comm->rank;
-    if (s->again)
-        consider(op);
-    enum tagci_progress p;
-    if (s->native || s->raw) {
-        p = tagci_gather_post_native(op, &s->counts);
-        tagci_verify_skip(op);
-    } else {
-        memcpy(s->in + s->offset[me], s->own, s->record[me].bytes);
-        tagci_counts_set(&s->counts, s->offset);
-        double bytes = (ranks - 1.0) / ranks * (double)s->offset[ranks];
-        tagci_op_count(op, TAGC_STAT_BYTES_SENT, bytes);
-        tagci_op_count(op, TAGC_STAT_BYTES_RECEIVED, bytes);
-        op->stats.at[TAGC_STAT_DENSITY] = op->stats.at[TAGC_STAT_UNION_DENSITY] = 1;
-        p = tagci_op_posted(op, tagci_mpi_allgatherv(MPI_IN_PLACE, 0, MPI_BYTE, s->in, &s->counts, MPI_BYTE,
-                                                     op->comm->private, &op->request[op->n_requests]));
-    }
-    tagci_op_leave_line(op);
-    return p;
-}
-
-static int decode_part(struct tagci_op *op, int r, const char **why)
-{
-    struct coded *s = op->state;
-    const unsigned char *in = s->in + s->offset[r];
-    size_t bytes = s->record[r].bytes, n = tagci_part(&op->geometry, r);
-    void *state = memory(op, r), *out = place(op, r);
-    const void *before = s->with_memory ? state : NULL;
-    int own_in_place = op->in_place && r == op->comm->rank; /* stays as it is */
-    if (op->settings->checksum && tagci_crc32c(0, in, bytes) != s->record[r].coded)
-        return *why = "wrong checksum", -1;
-    if (tagci_gather_rounds(op))
-        return tagci_round_decode(tagci_gather_form(op), op->type, in, bytes, before, state, n,
-                                  own_in_place ? NULL : out, s->work, why);
-    if (!own_in_place && tagci_lossless_decode(op->type, in, bytes, before, n, out, s->work, why))
-        return -1;
-    if (state && n)
-        memcpy(state, out, n * tagci_type_size(op->type));
-    return 0;
-}
-
-static enum tagci_progress decode(struct tagci_op *op)
+static enum tagci_progress end(struct tagci_op *op)
 {
     struct coded *s = op->state;
     struct tagci_tensor *t = op->tensor;
-    uint64_t name = s->with_memory ? t->memory_name : tagci_fact(0, op->geometry.n);
-    if (t)
-        t->memory_name = 0; /* until all parts are in */
-    if (s->native)
-        return TAGCI_THROUGH;
-    for (int r = 0; r < op->geometry.ranks; r++) {
-        const char *why;
-        name = tagci_fact(name, s->record[r].coded);
-        if (s->raw) {
-            if (t && tagci_part(&op->geometry, r))
-                memcpy(memory(op, r), place(op, r), tagci_part(&op->geometry, r) * tagci_type_size(op->type));
-        } else if (decode_part(op, r, &why)) {
-            return tagci_op_fail(op, tagci_error(TAGC_ERR_WIRE, "%s: tensor \"%s\": part of rank %d: %s", op->args.call,
-                                                 tagci_op_tensor_name(op), r, why));
-        }
-    }
-    if (t) {
-        t->memory_name = name ? name : 1;
+    if (t && !s->native) {
+        t->memory_name = s->name ? s->name : 1;
         t->gathers = s->with_memory ? t->gathers + 1 : 0;
     }
     return TAGCI_THROUGH;
 }
 
 static const struct tagci_stage coded_stages[] = {
-    {encode, TAGCI_PHASE_ENCODE, 0},
-    {exchange, TAGCI_PHASE_COMM, 1},
+    {begin, TAGCI_PHASE_COMM, 1},
     {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0},
-    {consider, TAGCI_PHASE_NONE, 0},
-    {encode_again, TAGCI_PHASE_ENCODE, 0},
-    {exchange_again, TAGCI_PHASE_COMM, 1},
-    {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0},
-    {post, TAGCI_PHASE_COMM, 1},
-    {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0},
-    {decode, TAGCI_PHASE_DECODE, 0},
+    {exchange, TAGCI_PHASE_NONE, 0},
+    {end, TAGCI_PHASE_NONE, 0},
     TAGCI_STAGES_END,
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "coll/cuts.h"
+#include "coll/gather.h"
 #include "coll/select.h"
 #include "coll/verify.h"
 #include "util/error.h"
@@ -276,9 +277,11 @@ enum tagci_progress tagci_op_wait_requests(struct tagci_op *op)
     return TAGCI_THROUGH;
 }
 
-/* What must be the same on all ranks for a call on a tensor. */
+/* What must be the same on all ranks for a call on a tensor; without one, that is as in MPI. */
 static uint64_t facts(const struct tagci_op *op)
 {
+    if (!op->tensor)
+        return 0;
     uint64_t h = tagci_fact(0xcbf29ce484222325u, op->args.collective);
     h = tagci_fact(h, (uint64_t)op->tensor->calls);
     h = tagci_fact(h, op->average ? 2 : op->compressible);
@@ -291,6 +294,8 @@ static uint64_t facts(const struct tagci_op *op)
 static enum tagci_progress agree_post(struct tagci_op *op)
 {
     tagci_agreement_init(&op->agreement, op->code, op->code ? 0 : facts(op), op->comm);
+    if (!op->code && op->algorithm == &tagci_gather_coded)
+        tagci_agreement_compare(&op->agreement, tagci_gather_alike(op));
     return tagci_op_posted(op, MPI_Iallreduce(MPI_IN_PLACE, op->agreement.word, TAGCI_AGREE_WORDS, MPI_INT64_T, MPI_MAX,
                                               op->comm->private, &op->request[op->n_requests]));
 }
@@ -385,7 +390,7 @@ void tagci_op_start(struct tagci_op *op)
         if (op->device)
             add_stages(op, copy_in_stages);
     }
-    if (op->args.tensor != TAGC_TENSOR_NULL)
+    if (op->args.tensor != TAGC_TENSOR_NULL || op->algorithm == &tagci_gather_coded)
         add_stages(op, agree_stages);
     if (!op->code) {
         add_stages(op, tagci_verify_before(op));

@@ -34,11 +34,11 @@ static double index_bytes(const struct tagci_op *op, double share_kept)
     return (double)tagci_index_bytes(form, n, kept) / (double)n;
 }
 
-/* Computing and sending overlap in `direct` over a network: the longer of the two counts, and a tenth of the other. In
- * shared memory the processor does both. */
-static double together(const struct tagci_op *op, double computing, double sending)
+/* Computing and sending overlap in `direct` and in coded gathers over a network: the longer of the two counts, and a tenth of
+ * the other. In shared memory the processor does both. */
+static double together(const struct tagci_comm *c, double computing, double sending)
 {
-    return op->comm->one_node ? computing + sending : fmax(computing, sending) + 0.1 * fmin(computing, sending);
+    return c->one_node ? computing + sending : fmax(computing, sending) + 0.1 * fmin(computing, sending);
 }
 
 static const struct tagci_link *link_of(const struct tagci_costs *costs, int one_node)
@@ -54,7 +54,8 @@ static double direct_seconds(const struct tagci_op *op, double n, int ranks)
     double kept = 1 - op->share, index = op->share > 0 ? index_bytes(op, kept) : 0;
     double each = c->encode + c->decode + (tagci_value_blocked(op->settings->value) ? kept * c->round : 0);
     double bytes = n * (ranks - 1) / ranks * (index + value_bytes(op) * kept);
-    return (ranks - 1) * l->message + (op->share > 0 ? n * c->select : 0) + together(op, n * each, bytes * l->byte);
+    return (ranks - 1) * l->message + (op->share > 0 ? n * c->select : 0) +
+           together(op->comm, n * each, bytes * l->byte);
 }
 
 static double seconds(const struct tagci_op *op, const struct tagci_algorithm *a)
@@ -176,13 +177,15 @@ static void select_gather(struct tagci_op *op)
     }
 }
 
-/* Trained weights need about three quarters of their bytes, and a third where the last ones are remembered. */
+/* Trained weights need about three quarters of their bytes, and a third where the last ones are remembered. Blocks go around
+ * a ring, with a latency for each rank. */
 int tagci_gather_pays(const struct tagci_settings *set, const struct tagci_comm *c, double bytes, int remembers)
 {
     const struct tagci_link *l = link_of(&set->costs, c->one_node);
     double remote = (c->size - 1.0) / c->size, native = bytes * remote * l->byte;
-    double coding = bytes * (set->costs.compress / c->size + set->costs.decompress);
-    return bytes >= least_gather && l->message + coding + native * (remembers ? 0.35 : 0.75) < native;
+    double coding = bytes * (set->costs.compress / c->size + set->costs.decompress * remote);
+    double coded = together(c, coding, native * (remembers ? 0.35 : 0.75));
+    return bytes >= least_gather && (c->size - 1) * l->message + coded < native;
 }
 
 void tagci_select(struct tagci_op *op, int64_t call)

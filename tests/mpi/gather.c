@@ -196,6 +196,23 @@ static void cross_product(unsigned every)
     t_agree();
 }
 
+/* Parts of many blocks, more than there are messages in flight, uneven: they go around the ring in pieces. */
+static void long_parts(void)
+{
+    static const char *const checks[] = {"checksum=true", "verify=error"};
+    for (int in_place = 0; in_place < 2; in_place++)
+        for (int drive = 0; drive < 3; drive++) {
+            struct shape s = {.type = drive == 1 ? T_F32 : T_BF16, .in_place = in_place, .drive = drive};
+            s.setting = drive == 2 ? INT8 : LOSSLESS;
+            s.comm = MPI_COMM_WORLD;
+            make(&s, in_place ? 32768 * 3 : 32768 * 20 + 5);
+            t_step("long parts, form %d, \"%s\", %s", drive, settings[s.setting],
+                   in_place ? "in place" : "not in place");
+            run_case(&s, T_GAUSSIAN, checks[drive % 2]);
+        }
+    t_agree();
+}
+
 /* Trained weights change little: their gathers with memory take a part of the bytes, and the counter says so. Then one
  * rank forgets, and the next gather is whole, once. */
 static void memory(void)
@@ -273,6 +290,7 @@ int main(int argc, char **argv)
 {
     t_start(&argc, &argv, 60);
     cross_product(argc > 1 ? (unsigned)atoi(argv[1]) : 1);
+    long_parts();
     memory();
     others();
     return t_end();
