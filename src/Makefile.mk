@@ -23,6 +23,7 @@ libtagc_core_la_SOURCES = \
     src/core/lossless_word.h \
     src/core/sketch.c \
     src/core/sketch.h \
+    src/core/sketch_integer.h \
     src/core/type.c \
     src/core/type.h \
     src/core/value.c \

@@ -210,7 +210,7 @@ static enum tagci_progress decode(struct tagci_op *op)
     int me = op->comm->rank, ranks = op->geometry.ranks;
     size_t width = tagci_work_size(op->type), entries = k->u.entry[me + 1] - k->u.entry[me], exact = 0;
     const unsigned char *exceptional = k->exceptional + k->group[me];
-    tagci_sketch_decode(&op->plan[1], wide(op), ranks, k->own_cells, k->exponents + k->group[me], exceptional,
+    tagci_sketch_decode(&op->plan[1], wide(op), ranks, k->own_cells, k->exponents + k->group[me], exceptional, k->ints,
                         k->u.sum);
     if (k->exact_at[me + 1] > k->exact_at[me])
         for (size_t i = 0; i < entries; i++)

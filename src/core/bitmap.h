@@ -22,6 +22,16 @@ TAGCI_INLINE uint64_t tagci_low_bits(size_t n)
     return n >= 64 ? UINT64_MAX : ((uint64_t)1 << n) - 1;
 }
 
+/* Bits up to the highest that is set; 0 for 0. */
+TAGCI_INLINE unsigned tagci_bit_length(uint64_t x)
+{
+#ifdef __CUDA_ARCH__
+    return 64 - (unsigned)__clzll((long long)x);
+#else
+    return x ? 64 - (unsigned)__builtin_clzll(x) : 0;
+#endif
+}
+
 /* Word i of a bitmap at any address. */
 static inline uint64_t tagci_bitmap_word(const void *bitmap, size_t i)
 {

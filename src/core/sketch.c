@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/hash.h"
+#include "core/sketch_integer.h"
 #include "util/mem.h"
 
 /* ---- Geometry ----------------------------------------------------------------------------------
@@ -80,6 +81,12 @@ size_t tagci_sketch_most_rows(size_t blocks)
     return most > 3 ? most : 3;
 }
 
+/* The most that a plan takes that is asked for so many (0: as few as decode all). */
+static size_t most_rows(size_t blocks, size_t asked)
+{
+    return !asked ? tagci_sketch_most_rows(blocks) : asked < 3 ? 3 : asked;
+}
+
 static void place(struct tagci_sketch *s, int band)
 {
     uint32_t third = (uint32_t)third_of_window(s->blocks, s->rows);
@@ -101,9 +108,11 @@ static void place(struct tagci_sketch *s, int band)
 }
 
 /* Peeling: a row with one block left gives that block, which is then taken out of its other rows. Which blocks come out
- * does not depend on the order; taking the newest row first stays in one neighbourhood. rows, queue: room for s->rows each. */
-static void peel(struct tagci_sketch *s, struct row *rows, uint32_t *queue)
+ * does not depend on the order. rows, queue: room for s->rows each; a row comes to one block left once, so there are never
+ * more than those in the queue. Returns how many are in it. */
+static size_t begin_peeling(struct tagci_sketch *s, struct row *rows, uint32_t *queue)
 {
+    size_t n = 0;
     memset(rows, 0, s->rows * sizeof *rows);
     for (size_t g = 0; g < s->blocks; g++)
         for (int k = 0; k < 3; k++) {
@@ -111,25 +120,38 @@ static void peel(struct tagci_sketch *s, struct row *rows, uint32_t *queue)
             r->left++;
             r->blocks ^= (uint32_t)g;
         }
-    size_t n = 0;
     for (size_t r = 0; r < s->rows; r++)
         if (rows[r].left == 1)
             queue[n++] = (uint32_t)r;
     s->decoded = 0;
+    return n;
+}
+
+/* Takes out the block of a row from the queue; rows that it leaves with one block go to queue[n] and on. Returns the new n. */
+static size_t take_out(struct tagci_sketch *s, struct row *rows, uint32_t pivot, uint32_t *queue, size_t n)
+{
+    if (rows[pivot].left != 1) /* its block came out through another row meanwhile */
+        return n;
+    uint32_t g = rows[pivot].blocks;
+    s->order[s->decoded] = g;
+    s->pivot[s->decoded++] = pivot;
+    for (int k = 0; k < 3; k++) {
+        uint32_t at = s->row_of[g][k];
+        rows[at].blocks ^= g;
+        if (--rows[at].left == 1)
+            queue[n++] = at;
+    }
+    return n;
+}
+
+/* The newest row first: that stays in one neighbourhood. */
+static void peel(struct tagci_sketch *s, struct row *rows, uint32_t *queue)
+{
+    size_t n = begin_peeling(s, rows, queue);
     s->trials++;
-    while (n) { /* a row comes to one block left once: never more than s->rows in the queue */
+    while (n) {
         uint32_t pivot = queue[--n];
-        if (rows[pivot].left != 1) /* its block came out through another row meanwhile */
-            continue;
-        uint32_t g = rows[pivot].blocks;
-        s->order[s->decoded] = g;
-        s->pivot[s->decoded++] = pivot;
-        for (int k = 0; k < 3; k++) {
-            uint32_t at = s->row_of[g][k];
-            rows[at].blocks ^= g;
-            if (--rows[at].left == 1)
-                queue[n++] = at;
-        }
+        n = take_out(s, rows, pivot, queue, n);
     }
 }
 
@@ -160,6 +182,7 @@ static size_t lay_out(struct tagci_sketch *s, char *memory, size_t blocks, size_
                             tagci_mul(max_rows + 1, 4),
                             tagci_mul(blocks, 12),
                             blocks,
+                            tagci_mul(blocks + 1, 4),
                             tagci_mul(max_rows, sizeof(struct row)),
                             tagci_mul(max_rows, 4)};
     void *at[sizeof bytes / sizeof *bytes];
@@ -175,8 +198,9 @@ static size_t lay_out(struct tagci_sketch *s, char *memory, size_t blocks, size_
         s->row_start = at[3];
         s->row_blocks = at[4];
         s->undecoded = at[5];
-        *rows = at[6];
-        *queue = at[7];
+        s->round_start = at[6];
+        *rows = at[7];
+        *queue = at[8];
     }
     return sum;
 }
@@ -215,9 +239,9 @@ int tagci_sketch_plan(struct tagci_sketch *s, size_t entries, size_t rows)
     size_t blocks = blocks_of(entries);
     if (blocks > UINT32_MAX / 3)
         return -1;
-    size_t first = blocks <= BAND_MAX ? blocks + 2 : likely_rows(blocks), most = tagci_sketch_most_rows(blocks);
+    size_t first = blocks <= BAND_MAX ? blocks + 2 : likely_rows(blocks), most = most_rows(blocks, rows);
     if (rows)
-        first = most = rows < 3 ? 3 : rows;
+        first = most;
     if (most >= UINT32_MAX)
         return -1;
 
@@ -232,6 +256,7 @@ int tagci_sketch_plan(struct tagci_sketch *s, size_t entries, size_t rows)
     s->asked = rows;
     s->decoded = 0;
     s->trials = 0;
+    s->rounds = 0;
     s->seed = 0;
 
     s->rows = blocks ? first : 0;
@@ -270,29 +295,29 @@ int tagci_sketch_plan(struct tagci_sketch *s, size_t entries, size_t rows)
     return 0;
 }
 
+void tagci_sketch_in_rounds(struct tagci_sketch *s)
+{
+    struct row *left;
+    uint32_t *queue;
+    if (s->rounds)
+        return;
+    lay_out(s, s->memory, s->blocks, most_rows(s->blocks, s->asked), &left, &queue);
+    s->round_start[0] = 0;
+    for (size_t at = 0, end, n = begin_peeling(s, left, queue); at < n;) {
+        for (end = n; at < end; at++)
+            n = take_out(s, left, queue[at], queue, n);
+        if (s->decoded > s->round_start[s->rounds])
+            s->round_start[++s->rounds] = (uint32_t)s->decoded;
+    }
+}
+
 void tagci_sketch_release(struct tagci_sketch *s)
 {
     tagci_free(s->memory);
     memset(s, 0, sizeof *s);
 }
 
-/* ---- Exponents of groups ------------------------------------------------------------------------
- *
- * The exponent of v is floor(log2 |v|), subnormals included: -149 .. 127 for float, -1074 .. 1023 for
- * double. Both use the same code. */
-#define CODE_OF(e) ((uint16_t)((e) + 1075)) /* 1 .. 2098 */
-#define CODE_TOP 2099                       /* low codes run from here downwards */
-#define CODE_NONFINITE 0x7fff               /* not 0xffff: MPICH 4.0's MPI_MAX takes MPI_UINT16_T for signed */
-
-static int exponent_f32(uint32_t key)
-{
-    return key >> 23 ? (int)(key >> 23) - 127 : -118 - __builtin_clz(key);
-}
-
-static int exponent_f64(uint64_t key)
-{
-    return key >> 52 ? (int)(key >> 52) - 1023 : -1011 - __builtin_clzll(key);
-}
+/* ---- Exponents of groups ------------------------------------------------------------------------ */
 
 size_t tagci_sketch_groups(size_t entries)
 {
@@ -301,7 +326,7 @@ size_t tagci_sketch_groups(size_t entries)
 
 /* Keys order as magnitudes do, so the extremes of a group are found in integers, and only two exponents are taken. A zero
  * key minus one is the largest number: it never is the smallest magnitude. */
-#define DEFINE_EXPONENTS(bits, uint)                                                                                   \
+#define DEFINE_EXPONENTS(bits, uint, wide)                                                                             \
     static void exponents_##bits(const void *values, size_t n, uint16_t *high, uint16_t *low)                          \
     {                                                                                                                  \
         uint most = 0, least = (uint)-1;                                                                               \
@@ -312,13 +337,11 @@ size_t tagci_sketch_groups(size_t entries)
             most = key > most ? key : most;                                                                            \
             least = key - 1 < least ? key - 1 : least;                                                                 \
         }                                                                                                              \
-        *high = most ? CODE_OF(exponent_f##bits(most)) : 0;                                                            \
-        *low = most ? (uint16_t)(CODE_TOP - CODE_OF(exponent_f##bits(least + 1))) : 0;                                 \
-        if (most >= TAGCI_KEY_INF_F##bits)                                                                             \
-            *high = CODE_NONFINITE;                                                                                    \
+        *high = tagci_sketch_high(wide, most);                                                                         \
+        *low = tagci_sketch_low(wide, (uint)(least + 1));                                                              \
     }
-DEFINE_EXPONENTS(32, uint32_t)
-DEFINE_EXPONENTS(64, uint64_t)
+DEFINE_EXPONENTS(32, uint32_t, 0)
+DEFINE_EXPONENTS(64, uint64_t, 1)
 
 void tagci_sketch_exponents(int wide, const void *values, size_t entries, uint16_t *high, uint16_t *low)
 {
@@ -330,103 +353,38 @@ void tagci_sketch_exponents(int wide, const void *values, size_t entries, uint16
     }
 }
 
-/* ---- Integers -----------------------------------------------------------------------------------
- *
- * In a group with largest exponent e over N ranks, a value v becomes the integer nearest to v * 2^(T - L - e), ties to
- * even, with T = 30 for float and 62 for double. |v| < 2^(e+1), so the integer is at most 2^(T+1-L), and smaller where
- * the value has no more bits than that (24 or 53 <= T+1-L), because then it is exact. The sum of N of them must fit into
- * T+1 bits and a sign: L = ceil(log2 N) does in the second case, since N * (2^(T+1-L) - 1) < 2^(T+1); in the first
- * N = 2^L must not be, so L is one more there.
- *
- * Error: half a unit of the integer, 2^(e+L-T-1). Half a unit in the last place of a value of exponent x is 2^(x-24) for
- * float (x = -126 at least: below, the places stand still), 2^(x-53) for double. With x the smallest exponent of nonzero
- * values in the group, the error is at most four of those if
- *     float:  e + L - 31 <= x - 22, that is e + L - x <= 9
- *     double: e + L - 63 <= x - 51, that is e + L - x <= 12
- * and of all larger values too. Otherwise the group is exceptional. */
-static int headroom(int wide, int ranks)
-{
-    int L = 0;
-    while (L < 30 && (1 << L) < ranks)
-        L++;
-    return L > (wide ? 10 : 7) && 1 << L == ranks ? L + 1 : L;
-}
-
 size_t tagci_sketch_exceptional(int wide, int ranks, const uint16_t *high, const uint16_t *low, size_t entries,
                                 unsigned char *exceptional)
 {
-    const int spread = (wide ? 12 : 9) - headroom(wide, ranks), normal = CODE_OF(wide ? -1022 : -126);
+    const int spread = (wide ? 12 : 9) - tagci_sketch_headroom(wide, ranks),
+              normal = TAGCI_SKETCH_EXPONENT_ZERO - (wide ? 1022 : 126);
     size_t n = 0, groups = tagci_sketch_groups(entries);
     for (size_t i = 0; i < groups; i++) {
-        int least = CODE_TOP - low[i];
+        int least = TAGCI_SKETCH_TOP - low[i];
         least = least > normal ? least : normal;
-        exceptional[i] = high[i] == CODE_NONFINITE || (high[i] && high[i] - least > spread);
+        exceptional[i] = high[i] == TAGCI_SKETCH_NONFINITE || (high[i] && high[i] - least > spread);
         n += exceptional[i];
     }
     return n;
 }
 
-/* 2^e, -1022 <= e <= 1023 */
-static double power_of_two(int e)
-{
-    uint64_t bits = (uint64_t)(e + 1023) << 52;
-    double power;
-    memcpy(&power, &bits, sizeof power);
-    return power;
-}
+/* ---- Encoding and decoding: lanes are summed side by side, modulo 2^32 or 2^64 --------------------
+ *
+ * Both gather: a cell adds the blocks of its row; a block is what the cell of its pivot holds beside the other blocks of
+ * that row, which came before it. So nothing is written twice, and blocks that come out in one round can be worked on at
+ * once. */
 
-static int scale_of(int wide, int ranks, uint16_t high)
-{
-    return (wide ? 62 : 30) - headroom(wide, ranks) - (high ? high - 1075 : 0);
-}
-
-/* Float: the product is exact in double, and adding 1.5 * 2^52 rounds it to the nearest integer, ties to even, which then
- * stands in the low bits. */
-static void to_ints_f32(const float *v, size_t n, int scale, int32_t *out)
-{
-    const double factor = power_of_two(scale);
-    for (size_t i = 0; i < n; i++) {
-        double shifted = (double)v[i] * factor + 0x1.8p52;
-        int64_t bits;
-        memcpy(&bits, &shifted, sizeof bits);
-        out[i] = (int32_t)bits;
-    }
-}
-
-/* Double: the power may be too large or too small to be a double, so it is applied in halves; the products are exact, for
- * the result lies between 2^49 and 2^63 in magnitude unless v is zero or exact anyway. Adding and taking away 2^52 rounds
- * what has a fraction. */
-static void to_ints_f64(const double *v, size_t n, int scale, int64_t *out)
-{
-    const double half = power_of_two(scale / 2), rest = power_of_two(scale - scale / 2);
-    for (size_t i = 0; i < n; i++) {
-        double x = v[i] * half * rest, magnitude = fabs(x);
-        double rounded = magnitude + 0x1p52 - 0x1p52;
-        magnitude = magnitude < 0x1p52 ? rounded : magnitude;
-        out[i] = (int64_t)copysign(magnitude, x);
-    }
-}
-
-/* One rounding: int32 to double and the product are exact, the conversion to float rounds. */
-static void from_ints_f32(const int32_t *in, size_t n, int scale, float *out)
-{
-    const double factor = power_of_two(-scale);
-    for (size_t i = 0; i < n; i++)
-        out[i] = (float)((double)in[i] * factor);
-}
-
-/* One rounding: int64 to double rounds, the products do not. For where they would (a subnormal result), the result is a
- * multiple of 2^-1074, as all summands are, below 2^-1022: so its integer has at most 52 bits. */
-static void from_ints_f64(const int64_t *in, size_t n, int scale, double *out)
-{
-    const double half = power_of_two(-scale / 2), rest = power_of_two(-scale - -scale / 2);
-    for (size_t i = 0; i < n; i++)
-        out[i] = (double)in[i] * half * rest;
-}
-
-/* ---- Encoding and decoding: lanes are summed side by side, modulo 2^32 or 2^64 -------------------- */
-
-#define DEFINE_CODING(bits, uint)                                                                                      \
+#define DEFINE_CODING(bits, uint, real)                                                                                \
+    static void to_ints_##bits(const real *v, size_t n, int scale, uint *out)                                          \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            out[i] = tagci_sketch_int_f##bits(v[i], scale);                                                            \
+    }                                                                                                                  \
+    static void from_ints_##bits(const uint *in, size_t n, int scale, real *out)                                       \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            out[i] = tagci_sketch_value_f##bits(in[i], scale);                                                         \
+    }                                                                                                                  \
     static void add_rows_##bits(const struct tagci_sketch *s, const uint *ints, uint *cells)                           \
     {                                                                                                                  \
         for (size_t r = 0; r < s->rows; r++) {                                                                         \
@@ -439,61 +397,64 @@ static void from_ints_f64(const int64_t *in, size_t n, int scale, double *out)
             memcpy(cells + r * TAGCI_SKETCH_LANES, sum, sizeof sum);                                                   \
         }                                                                                                              \
     }                                                                                                                  \
-    static void take_out_##bits(const uint32_t row_of[3], uint32_t pivot, uint *cells, uint *block)                    \
+    static void take_##bits(const struct tagci_sketch *s, size_t i, const uint *cells, uint *ints)                     \
     {                                                                                                                  \
-        memcpy(block, cells + (size_t)pivot * TAGCI_SKETCH_LANES, TAGCI_SKETCH_LANES * sizeof *block);                 \
-        for (int k = 0; k < 3; k++) {                                                                                  \
-            uint *cell = cells + (size_t)row_of[k] * TAGCI_SKETCH_LANES;                                               \
-            for (int l = 0; l < TAGCI_SKETCH_LANES; l++)                                                               \
-                cell[l] -= block[l];                                                                                   \
+        uint left[TAGCI_SKETCH_LANES];                                                                                 \
+        uint32_t g = s->order[i], row = s->pivot[i];                                                                   \
+        memcpy(left, cells + (size_t)row * TAGCI_SKETCH_LANES, sizeof left);                                           \
+        for (uint32_t j = s->row_start[row]; j < s->row_start[row + 1]; j++) {                                         \
+            const uint *block = ints + (size_t)s->row_blocks[j] * TAGCI_SKETCH_LANES;                                  \
+            for (int l = 0; l < TAGCI_SKETCH_LANES && s->row_blocks[j] != g; l++)                                      \
+                left[l] -= block[l];                                                                                   \
         }                                                                                                              \
+        memcpy(ints + (size_t)g * TAGCI_SKETCH_LANES, left, sizeof left);                                              \
     }
-DEFINE_CODING(32, uint32_t)
-DEFINE_CODING(64, uint64_t)
+DEFINE_CODING(32, uint32_t, float)
+DEFINE_CODING(64, uint64_t, double)
 
 void tagci_sketch_encode(const struct tagci_sketch *s, int wide, int ranks, const void *values, const uint16_t *high,
                          const unsigned char *exceptional, void *ints, void *cells)
 {
     const size_t width = wide ? 8 : 4, room = s->blocks * TAGCI_SKETCH_LANES;
+    const int headroom = tagci_sketch_headroom(wide, ranks);
     for (size_t at = 0, i = 0; at < s->entries; at += TAGCI_SKETCH_GROUP, i++) {
         size_t n = s->entries - at < TAGCI_SKETCH_GROUP ? s->entries - at : TAGCI_SKETCH_GROUP;
+        int scale = tagci_sketch_scale(wide, headroom, high[i]);
         if (exceptional[i])
             memset((char *)ints + at * width, 0, n * width);
         else if (wide)
-            to_ints_f64((const double *)values + at, n, scale_of(wide, ranks, high[i]), (int64_t *)ints + at);
+            to_ints_64((const double *)values + at, n, scale, (uint64_t *)ints + at);
         else
-            to_ints_f32((const float *)values + at, n, scale_of(wide, ranks, high[i]), (int32_t *)ints + at);
+            to_ints_32((const float *)values + at, n, scale, (uint32_t *)ints + at);
     }
     memset((char *)ints + s->entries * width, 0, (room - s->entries) * width);
     wide ? add_rows_64(s, ints, cells) : add_rows_32(s, ints, cells);
 }
 
-void tagci_sketch_decode(const struct tagci_sketch *s, int wide, int ranks, void *cells, const uint16_t *high,
-                         const unsigned char *exceptional, void *values)
+void tagci_sketch_decode(const struct tagci_sketch *s, int wide, int ranks, const void *cells, const uint16_t *high,
+                         const unsigned char *exceptional, void *ints, void *values)
 {
     const size_t width = wide ? 8 : 4;
-    memset(values, 0, s->entries * width);
+    const int headroom = tagci_sketch_headroom(wide, ranks);
     const size_t ahead = 6; /* the order is known: fetch what comes */
+    memset(values, 0, s->entries * width);
     for (size_t i = 0; i < s->decoded; i++) {
-        size_t g = s->order[i], at = g * TAGCI_SKETCH_LANES, group = at / TAGCI_SKETCH_GROUP;
+        size_t at = (size_t)s->order[i] * TAGCI_SKETCH_LANES, group = at / TAGCI_SKETCH_GROUP;
         size_t n = s->entries - at < TAGCI_SKETCH_LANES ? s->entries - at : TAGCI_SKETCH_LANES;
-        int scale = scale_of(wide, ranks, high[group]);
+        int scale = tagci_sketch_scale(wide, headroom, high[group]);
         if (i + ahead < s->decoded) {
-            size_t next = s->order[i + ahead];
-            for (int k = 0; k < 3; k++)
-                __builtin_prefetch((char *)cells + s->row_of[next][k] * width * TAGCI_SKETCH_LANES, 1);
-            __builtin_prefetch((char *)values + next * width * TAGCI_SKETCH_LANES, 1);
+            uint32_t row = s->pivot[i + ahead];
+            __builtin_prefetch((const char *)cells + row * width * TAGCI_SKETCH_LANES);
+            for (uint32_t j = s->row_start[row]; j < s->row_start[row + 1]; j++)
+                __builtin_prefetch((char *)ints + s->row_blocks[j] * width * TAGCI_SKETCH_LANES, 1);
+            __builtin_prefetch((char *)values + s->order[i + ahead] * width * TAGCI_SKETCH_LANES, 1);
         }
-        if (wide) {
-            uint64_t block[TAGCI_SKETCH_LANES];
-            take_out_64(s->row_of[g], s->pivot[i], cells, block);
-            if (!exceptional[group])
-                from_ints_f64((const int64_t *)block, n, scale, (double *)values + at);
-        } else {
-            uint32_t block[TAGCI_SKETCH_LANES];
-            take_out_32(s->row_of[g], s->pivot[i], cells, block);
-            if (!exceptional[group])
-                from_ints_f32((const int32_t *)block, n, scale, (float *)values + at);
-        }
+        wide ? take_64(s, i, cells, ints) : take_32(s, i, cells, ints);
+        if (exceptional[group])
+            continue;
+        if (wide)
+            from_ints_64((uint64_t *)ints + at, n, scale, (double *)values + at);
+        else
+            from_ints_32((uint32_t *)ints + at, n, scale, (float *)values + at);
     }
 }

@@ -37,6 +37,8 @@ struct tagci_sketch {
     uint32_t *order;       /* `decoded` blocks in peeling order */
     uint32_t *pivot;       /* for order[i], the row that it is read from */
     size_t decoded;
+    uint32_t *round_start;            /* round r: order[round_start[r] .. round_start[r+1]), if there are rounds */
+    size_t rounds;                    /* 0: the order is not in rounds */
     uint32_t *row_start, *row_blocks; /* inverse map: blocks of row r are row_blocks[row_start[r] .. row_start[r+1]),
                                          rising */
     unsigned char *undecoded;         /* per block */
@@ -51,6 +53,9 @@ struct tagci_sketch {
 int tagci_sketch_plan(struct tagci_sketch *s, size_t entries, size_t rows);
 /* Takes the memory of a plan of up to this many entries, so that plan need not. 0 or -1. */
 int tagci_sketch_reserve(struct tagci_sketch *s, size_t entries);
+/* Puts the order into rounds, as few as can be: blocks of one need only blocks of earlier ones. For devices: which blocks
+ * come out, and their values, stay the same. Allocates nothing. */
+void tagci_sketch_in_rounds(struct tagci_sketch *s);
 /* The most rows that plan takes by itself for this many blocks. */
 size_t tagci_sketch_most_rows(size_t blocks);
 void tagci_sketch_release(struct tagci_sketch *s);
@@ -69,8 +74,8 @@ size_t tagci_sketch_exceptional(int wide, int ranks, const uint16_t *high, const
 void tagci_sketch_encode(const struct tagci_sketch *s, int wide, int ranks, const void *values, const uint16_t *high,
                          const unsigned char *exceptional, void *ints, void *cells);
 /* Peels: values = decoded entries (zeros in exceptional groups and undecoded blocks), each the exact sum of the ranks'
- * integers, rounded once. cells is used up. */
-void tagci_sketch_decode(const struct tagci_sketch *s, int wide, int ranks, void *cells, const uint16_t *high,
-                         const unsigned char *exceptional, void *values);
+ * integers, rounded once. ints: room as above. */
+void tagci_sketch_decode(const struct tagci_sketch *s, int wide, int ranks, const void *cells, const uint16_t *high,
+                         const unsigned char *exceptional, void *ints, void *values);
 
 #endif

@@ -138,6 +138,44 @@ static void given_rows_are_taken(void **state)
     tagci_sketch_release(&s);
 }
 
+/* Blocks of a round stand alone in their pivots when the earlier rounds are out. */
+static void check_rounds(struct tagci_sketch *s, size_t entries)
+{
+    size_t decoded = s->decoded;
+    uint32_t *left = calloc(s->rows + 1, sizeof *left);
+    tagci_sketch_in_rounds(s);
+    check_geometry(s, entries);
+    assert_int_equal(s->decoded, decoded);
+    assert_int_equal(s->rounds > 0, decoded > 0);
+    assert_int_equal(s->round_start[0], 0);
+    assert_int_equal(s->round_start[s->rounds], decoded);
+    for (size_t r = 0; r < s->rows; r++)
+        left[r] = s->row_start[r + 1] - s->row_start[r];
+    for (size_t round = 0; round < s->rounds; round++) {
+        assert_true(s->round_start[round] < s->round_start[round + 1]);
+        for (uint32_t i = s->round_start[round]; i < s->round_start[round + 1]; i++)
+            assert_int_equal(left[s->pivot[i]], 1);
+        for (uint32_t i = s->round_start[round]; i < s->round_start[round + 1]; i++)
+            for (int k = 0; k < 3; k++)
+                left[s->row_of[s->order[i]][k]]--;
+    }
+    free(left);
+}
+
+static void blocks_come_out_in_rounds(void **state)
+{
+    (void)state;
+    struct tagci_sketch s = {0};
+    for (size_t n = 0, rows = 0; n < 3000000; n = n < 2000 ? n + 7 : n + n / 3) {
+        assert_int_equal(tagci_sketch_plan(&s, n, rows), 0);
+        check_rounds(&s, n);
+        if (n > 1000000)
+            print_message("%zu entries: %zu rounds\n", n, s.rounds);
+        rows = rows ? 0 : n / 20 % 3 * (n / 40);
+    }
+    tagci_sketch_release(&s);
+}
+
 static void outcome_depends_on_the_arguments_alone(void **state)
 {
     (void)state;
@@ -288,7 +326,7 @@ static void job_start(struct job *j, enum kind kind, int wide, int ranks, size_t
             else
                 ((uint32_t *)j->sum)[i] += ((uint32_t *)j->cells)[i];
     }
-    tagci_sketch_decode(&j->s, wide, ranks, j->sum, j->high, j->exceptional, j->out);
+    tagci_sketch_decode(&j->s, wide, ranks, j->sum, j->high, j->exceptional, j->ints, j->out);
 }
 
 static void job_end(struct job *j)
@@ -380,7 +418,7 @@ static void many_ranks_do_not_overflow(void **state)
                         cells[i] *= (uint64_t)ranks[r];
                     else
                         ((uint32_t *)cells)[i] *= (uint32_t)ranks[r];
-                tagci_sketch_decode(&s, wide, ranks[r], cells, &high, &exceptional, out);
+                tagci_sketch_decode(&s, wide, ranks[r], cells, &high, &exceptional, ints, out);
                 for (size_t i = 0; i < N; i++) {
                     long double sum = (long double)get(wide, values, i) * ranks[r];
                     assert_true(fabsl((long double)get(wide, out, i) - sum) <=
@@ -558,7 +596,7 @@ static void scaling_by_powers_of_two_is_exact(void **state)
         tagci_sketch_exponents(0, x, N, high, low);
         memset(exceptional, 0, sizeof exceptional); /* also where they would be */
         tagci_sketch_encode(&s, 0, 4, x, high, exceptional, ints, cells);
-        tagci_sketch_decode(&s, 0, 4, cells, high, exceptional, pass ? scaled : out);
+        tagci_sketch_decode(&s, 0, 4, cells, high, exceptional, ints, pass ? scaled : out);
     }
     for (size_t i = 0; i < N; i++)
         assert_true(scaled[i] == ldexpf(out[i], 40));
@@ -587,6 +625,7 @@ int main(void)
         cmocka_unit_test(block_counts_of_the_middle_decode_small),
         cmocka_unit_test(large_counts_decode_near_the_limit),
         cmocka_unit_test(given_rows_are_taken),
+        cmocka_unit_test(blocks_come_out_in_rounds),
         cmocka_unit_test(outcome_depends_on_the_arguments_alone),
         cmocka_unit_test(memory_is_reused_and_its_lack_reported),
         cmocka_unit_test(sums_are_within_the_bound),
