@@ -147,6 +147,71 @@ static int unpack(struct tagci_order *order, const uint64_t *whole, size_t nbits
                                                           .n = nbits, .width = width, .entries = entries});
 }
 
+static int do_sketch_exponents(struct tagcb_fake_work *w)
+{
+    return tagcb_openmp.sketch_exponents(NULL, w->flag, tagcb_fake_reach(w->b), w->n, tagcb_fake_reach(w->a),
+                                         tagcb_fake_reach(w->c));
+}
+
+static int sketch_exponents(struct tagci_order *order, int wide, const void *values, size_t entries, uint16_t *high,
+                            uint16_t *low)
+{
+    return tagcb_fake_put(order, (struct tagcb_fake_work){do_sketch_exponents, "sketch_exponents", .a = high,
+                                                          .b = values, .c = low, .n = entries, .flag = wide});
+}
+
+/* width: of a value; n: ranks */
+static int do_sketch(struct tagcb_fake_work *w)
+{
+    struct tagci_sketch s = *(const struct tagci_sketch *)tagcb_fake_reach(w->d);
+    int wide = w->width == 8, ranks = (int)w->n;
+    (void)tagcb_fake_reach(s.round_start);
+    s.row_start = tagcb_fake_reach(s.row_start);
+    s.row_blocks = tagcb_fake_reach(s.row_blocks);
+    s.order = tagcb_fake_reach(s.order);
+    s.pivot = tagcb_fake_reach(s.pivot);
+    s.row_of = NULL;
+    const uint16_t *high = tagcb_fake_reach(w->sketch.high);
+    const unsigned char *exceptional = tagcb_fake_reach(w->sketch.exceptional);
+    void *ints = tagcb_fake_reach(w->sketch.ints);
+    return w->flag ? tagcb_openmp.sketch_decode(NULL, &s, wide, ranks, tagcb_fake_reach(w->b), high, exceptional, ints,
+                                                tagcb_fake_reach(w->a))
+                   : tagcb_openmp.sketch_encode(NULL, &s, wide, ranks, tagcb_fake_reach(w->b), high, exceptional, ints,
+                                                tagcb_fake_reach(w->a));
+}
+
+static int sketch_encode(struct tagci_order *order, const struct tagci_sketch *plan, int wide, int ranks,
+                         const void *values, const uint16_t *high, const unsigned char *exceptional, void *ints,
+                         void *cells)
+{
+    return tagcb_fake_put(order, (struct tagcb_fake_work){do_sketch, "sketch_encode", .a = cells, .b = values,
+                                                          .d = plan, .n = (size_t)ranks, .width = wide ? 8 : 4,
+                                                          .sketch = {high, exceptional, ints}});
+}
+
+static int sketch_decode(struct tagci_order *order, const struct tagci_sketch *plan, int wide, int ranks,
+                         const void *cells, const uint16_t *high, const unsigned char *exceptional, void *ints,
+                         void *values)
+{
+    return tagcb_fake_put(order, (struct tagcb_fake_work){do_sketch, "sketch_decode", .a = values, .b = cells,
+                                                          .d = plan, .n = (size_t)ranks, .width = wide ? 8 : 4,
+                                                          .flag = 1, .sketch = {high, exceptional, ints}});
+}
+
+static int do_move_blocks(struct tagcb_fake_work *w)
+{
+    return tagcb_openmp.move_blocks(NULL, tagcb_fake_reach(w->b), w->n, w->all, w->width, tagcb_fake_reach(w->a),
+                                    tagcb_fake_reach(w->c), w->flag);
+}
+
+static int move_blocks(struct tagci_order *order, const uint32_t *blocks, size_t n, size_t entries, size_t width,
+                       void *values, void *packed, int back)
+{
+    return tagcb_fake_put(order,
+                          (struct tagcb_fake_work){do_move_blocks, "move_blocks", .a = values, .b = blocks, .c = packed,
+                                                   .n = n, .all = entries, .width = width, .flag = back});
+}
+
 void tagcb_fake_add_kernels(struct tagci_backend *b, const char *without)
 {
 #define KERNEL(name, function)                                                                                         \
@@ -161,4 +226,8 @@ void tagcb_fake_add_kernels(struct tagci_backend *b, const char *without)
     KERNEL(finish, finish);
     KERNEL(spread, spread);
     KERNEL(unpack, unpack);
+    KERNEL(sketch_exponents, sketch_exponents);
+    KERNEL(sketch_encode, sketch_encode);
+    KERNEL(sketch_decode, sketch_decode);
+    KERNEL(move_blocks, move_blocks);
 }

@@ -19,6 +19,12 @@ struct tagcb_fake_work {
     enum tagci_type type;
     double divide;
     int flag;
+    size_t all; /* of which n are a part */
+    struct {
+        const uint16_t *high;
+        const unsigned char *exceptional;
+        void *ints;
+    } sketch;
 };
 
 /* Puts it on the order. 0 or -1. */

@@ -10,6 +10,8 @@
 #include "core/frame_layout.h"
 #include "core/half.h"
 #include "core/index_coded.h"
+#include "core/sketch.h"
+#include "core/sketch_integer.h"
 #include "core/value.h"
 
 namespace
@@ -19,6 +21,7 @@ namespace
 #include "backends/gpu/place.h"
 #include "backends/gpu/quantize.h"
 #include "backends/gpu/select.h"
+#include "backends/gpu/sketch.h"
 
 #define GRID_MOST 32768u /* blocks in the second dimension of a grid */
 
@@ -137,6 +140,63 @@ void unpack_of(const struct tagcb_place *at, const uint64_t *whole, size_t nbits
                 });
 }
 
+struct sketch_map map_of(const struct tagci_sketch *s, int wide, int ranks, const uint16_t *high,
+                         const unsigned char *exceptional)
+{
+    return {s->entries, s->rows,        s->row_start, s->row_blocks, s->order,
+            s->pivot,   s->round_start, high,         exceptional,   tagci_sketch_headroom(wide, ranks)};
+}
+
+template <int TYPE>
+void sketch_exponents_of(const struct tagcb_place *at, const void *values, size_t entries, uint16_t *high,
+                         uint16_t *low)
+{
+    const typename element<TYPE>::work *v = (const typename element<TYPE>::work *)values;
+    LAUNCH(exponents_kernel<TYPE>, blocks_for(at, entries, TAGCI_SKETCH_GROUP / 32), 1, at->stream, v, entries, high,
+           low);
+}
+
+template <int TYPE>
+void sketch_encode_of(const struct tagcb_place *at, struct sketch_map map, const void *values, void *cells)
+{
+    const typename element<TYPE>::work *v = (const typename element<TYPE>::work *)values;
+    typename element<TYPE>::key *c = (typename element<TYPE>::key *)cells;
+    LAUNCH(cells_kernel<TYPE>, blocks_for(at, map.rows * LANES, 1), 1, at->stream, map, v, c);
+}
+
+template <int TYPE>
+void sketch_decode_of(const struct tagcb_place *at, const struct tagci_sketch *s, struct sketch_map map,
+                      const void *cells, void *ints, void *values)
+{
+    typedef element<TYPE> E;
+    const uint32_t most = 8 * BLOCK / LANES, rounds = (uint32_t)s->rounds; /* blocks of a short round */
+    const typename E::key *c = (const typename E::key *)cells;
+    typename E::key *in = (typename E::key *)ints;
+    typename E::work *v = (typename E::work *)values;
+    if (s->decoded < s->blocks)
+        LAUNCH(zero_kernel, blocks_for(at, s->entries, 8), 1, at->stream, v, map.entries);
+    for (uint32_t round = 0, end; round < rounds; round = end) {
+        unsigned blocks = 1;
+        uint32_t length = s->round_start[round + 1] - s->round_start[round];
+        end = round + 1;
+        if (length > most)
+            blocks = blocks_for(at, (size_t)length * LANES, 1);
+        else
+            while (end < rounds && s->round_start[end + 1] - s->round_start[end] <= most)
+                end++;
+        LAUNCH(peel_kernel<TYPE>, blocks, 1, at->stream, map, round, end, c, in, v);
+    }
+}
+
+template <class T>
+void move_blocks_of(const struct tagcb_place *at, const uint32_t *blocks, size_t n, size_t entries, void *values,
+                    void *packed, int back)
+{
+    T *v = (T *)values, *p = (T *)packed;
+    if (n)
+        LAUNCH(move_blocks_kernel, blocks_for(at, n * LANES, 1), 1, at->stream, blocks, n, entries, v, p, back);
+}
+
 /* Stretches of chunks that one kernel serves. */
 template <class F> void alike(struct tagci_chunk *chunks, size_t n, bool by_value, F f)
 {
@@ -231,4 +291,33 @@ void LAUNCHER(unpack)(const struct tagcb_place *at, const uint64_t *whole, size_
         unpack_of(at, whole, nbits, (const uint32_t *)packed, (uint32_t *)out, entries);
     else
         unpack_of(at, whole, nbits, (const uint16_t *)packed, (uint16_t *)out, entries);
+}
+
+void LAUNCHER(sketch_exponents)(const struct tagcb_place *at, int wide, const void *values, size_t entries,
+                                uint16_t *high, uint16_t *low)
+{
+    if (entries)
+        (wide ? sketch_exponents_of<TAGCI_F64> : sketch_exponents_of<TAGCI_F32>)(at, values, entries, high, low);
+}
+
+void LAUNCHER(sketch_encode)(const struct tagcb_place *at, const struct tagci_sketch *plan, int wide, int ranks,
+                             const void *values, const uint16_t *high, const unsigned char *exceptional, void *cells)
+{
+    struct sketch_map map = map_of(plan, wide, ranks, high, exceptional);
+    if (plan->rows)
+        (wide ? sketch_encode_of<TAGCI_F64> : sketch_encode_of<TAGCI_F32>)(at, map, values, cells);
+}
+
+void LAUNCHER(sketch_decode)(const struct tagcb_place *at, const struct tagci_sketch *plan, int wide, int ranks,
+                             const void *cells, const uint16_t *high, const unsigned char *exceptional, void *ints,
+                             void *values)
+{
+    struct sketch_map map = map_of(plan, wide, ranks, high, exceptional);
+    (wide ? sketch_decode_of<TAGCI_F64> : sketch_decode_of<TAGCI_F32>)(at, plan, map, cells, ints, values);
+}
+
+void LAUNCHER(move_blocks)(const struct tagcb_place *at, const uint32_t *blocks, size_t n, size_t entries, size_t width,
+                           void *values, void *packed, int back)
+{
+    (width == 8 ? move_blocks_of<uint64_t> : move_blocks_of<uint32_t>)(at, blocks, n, entries, values, packed, back);
 }

@@ -37,6 +37,15 @@ void LAUNCHER(spread)(const struct tagcb_place *at, const uint64_t *own, const u
                       const void *values, size_t width, void *out, size_t *entries);
 void LAUNCHER(unpack)(const struct tagcb_place *at, const uint64_t *whole, size_t nbits, const void *packed,
                       size_t width, void *out, size_t *entries);
+void LAUNCHER(sketch_exponents)(const struct tagcb_place *at, int wide, const void *values, size_t entries,
+                                uint16_t *high, uint16_t *low);
+void LAUNCHER(sketch_encode)(const struct tagcb_place *at, const struct tagci_sketch *plan, int wide, int ranks,
+                             const void *values, const uint16_t *high, const unsigned char *exceptional, void *cells);
+void LAUNCHER(sketch_decode)(const struct tagcb_place *at, const struct tagci_sketch *plan, int wide, int ranks,
+                             const void *cells, const uint16_t *high, const unsigned char *exceptional, void *ints,
+                             void *values);
+void LAUNCHER(move_blocks)(const struct tagcb_place *at, const uint32_t *blocks, size_t n, size_t entries, size_t width,
+                           void *values, void *packed, int back);
 #ifdef __cplusplus
 }
 #endif

@@ -288,6 +288,33 @@ static int unpack(struct tagci_order *order, const uint64_t *whole, size_t nbits
     PUT(unpack, whole, nbits, packed, width, out, entries);
 }
 
+static int sketch_exponents(struct tagci_order *order, int wide, const void *values, size_t entries, uint16_t *high,
+                            uint16_t *low)
+{
+    PUT(sketch_exponents, wide, values, entries, high, low);
+}
+
+static int sketch_encode(struct tagci_order *order, const struct tagci_sketch *plan, int wide, int ranks,
+                         const void *values, const uint16_t *high, const unsigned char *exceptional, void *ints,
+                         void *cells)
+{
+    (void)ints;
+    PUT(sketch_encode, plan, wide, ranks, values, high, exceptional, cells);
+}
+
+static int sketch_decode(struct tagci_order *order, const struct tagci_sketch *plan, int wide, int ranks,
+                         const void *cells, const uint16_t *high, const unsigned char *exceptional, void *ints,
+                         void *values)
+{
+    PUT(sketch_decode, plan, wide, ranks, cells, high, exceptional, ints, values);
+}
+
+static int move_blocks(struct tagci_order *order, const uint32_t *blocks, size_t n, size_t entries, size_t width,
+                       void *values, void *packed, int back)
+{
+    PUT(move_blocks, blocks, n, entries, width, values, packed, back);
+}
+
 const struct tagci_backend TAGCB_GPU_PASTE_OF(tagcb_, TAGCB_GPU_NAME, , ) = {
     .name = TEXT(TAGCB_GPU_NAME),
     .batch = 256,
@@ -314,4 +341,8 @@ const struct tagci_backend TAGCB_GPU_PASTE_OF(tagcb_, TAGCB_GPU_NAME, , ) = {
     .finish = finish,
     .spread = spread,
     .unpack = unpack,
+    .sketch_exponents = sketch_exponents,
+    .sketch_encode = sketch_encode,
+    .sketch_decode = sketch_decode,
+    .move_blocks = move_blocks,
 };

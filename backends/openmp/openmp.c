@@ -253,6 +253,44 @@ static int unpack(struct tagci_order *order, const uint64_t *whole, size_t nbits
     return 0;
 }
 
+static int sketch_exponents(struct tagci_order *order, int wide, const void *values, size_t entries, uint16_t *high,
+                            uint16_t *low)
+{
+    (void)order;
+    tagci_sketch_exponents(wide, values, entries, high, low);
+    return 0;
+}
+
+static int sketch_encode(struct tagci_order *order, const struct tagci_sketch *plan, int wide, int ranks,
+                         const void *values, const uint16_t *high, const unsigned char *exceptional, void *ints,
+                         void *cells)
+{
+    (void)order;
+    tagci_sketch_encode(plan, wide, ranks, values, high, exceptional, ints, cells);
+    return 0;
+}
+
+static int sketch_decode(struct tagci_order *order, const struct tagci_sketch *plan, int wide, int ranks,
+                         const void *cells, const uint16_t *high, const unsigned char *exceptional, void *ints,
+                         void *values)
+{
+    (void)order;
+    tagci_sketch_decode(plan, wide, ranks, cells, high, exceptional, ints, values);
+    return 0;
+}
+
+static int move_blocks(struct tagci_order *order, const uint32_t *blocks, size_t n, size_t entries, size_t width,
+                       void *values, void *packed, int back)
+{
+    (void)order;
+    for (size_t i = 0; i < n; i++) {
+        size_t at = (size_t)blocks[i] * TAGCI_SKETCH_LANES, left = entries - at;
+        char *v = (char *)values + at * width, *p = (char *)packed + i * TAGCI_SKETCH_LANES * width;
+        memcpy(back ? v : p, back ? p : v, (left < TAGCI_SKETCH_LANES ? left : TAGCI_SKETCH_LANES) * width);
+    }
+    return 0;
+}
+
 const struct tagci_backend tagcb_openmp = {
     .name = "openmp",
     .batch = 8,
@@ -269,4 +307,8 @@ const struct tagci_backend tagcb_openmp = {
     .finish = finish,
     .spread = spread,
     .unpack = unpack,
+    .sketch_exponents = sketch_exponents,
+    .sketch_encode = sketch_encode,
+    .sketch_decode = sketch_decode,
+    .move_blocks = move_blocks,
 };

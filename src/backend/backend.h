@@ -22,6 +22,7 @@
 #define TAGCI_BACKEND_H
 
 #include "core/frame.h"
+#include "core/sketch.h"
 #include "core/type.h"
 
 enum tagci_memory {
@@ -179,11 +180,28 @@ struct tagci_backend {
      * elements. *entries: the number of set bits. */
     int (*unpack)(struct tagci_order *order, const uint64_t *whole, size_t nbits, const void *packed, size_t width,
                   void *out, size_t *entries);
+
+    /* Sketches: what core/sketch.h says of the functions of these names, and the same bits. wide: values are doubles. A
+     * device's plan is in rounds and a descriptor, and so is its round_start; row_start, row_blocks, order and pivot are
+     * data, nothing else in it is looked at. */
+    int (*sketch_exponents)(struct tagci_order *order, int wide, const void *values, size_t entries, uint16_t *high,
+                            uint16_t *low);
+    int (*sketch_encode)(struct tagci_order *order, const struct tagci_sketch *plan, int wide, int ranks,
+                         const void *values, const uint16_t *high, const unsigned char *exceptional, void *ints,
+                         void *cells);
+    int (*sketch_decode)(struct tagci_order *order, const struct tagci_sketch *plan, int wide, int ranks,
+                         const void *cells, const uint16_t *high, const unsigned char *exceptional, void *ints,
+                         void *values);
+    /* The n blocks of TAGCI_SKETCH_LANES values (width 4 or 8) whose numbers are in `blocks`, rising, go from `values`
+     * (entries of them: the last block may be shorter) to packed, one behind the other; with `back` the other way. blocks
+     * is a descriptor. */
+    int (*move_blocks)(struct tagci_order *order, const uint32_t *blocks, size_t n, size_t entries, size_t width,
+                       void *values, void *packed, int back);
 };
 
 /* What a loadable module exports, under the name `tagcb_module`. A module holds what it needs of src/core itself and calls
  * nothing in the library. The number counts up with every change of the structs and enums of this file. */
-#define TAGCI_BACKEND_ABI 3
+#define TAGCI_BACKEND_ABI 4
 struct tagci_module {
     int abi; /* first, whatever changes */
     const struct tagci_backend *backend;

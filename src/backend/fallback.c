@@ -245,6 +245,80 @@ static int unpack(struct tagci_order *order, const uint64_t *whole, size_t nbits
     return end(&c);
 }
 
+static int sketch_exponents(struct tagci_order *order, int wide, const void *values, size_t entries, uint16_t *high,
+                            uint16_t *low)
+{
+    struct copies c;
+    size_t groups = tagci_sketch_groups(entries);
+    begin(&c, order, 3);
+    values = in(&c, values, entries * (wide ? 8 : 4));
+    high = out(&c, high, 2 * groups);
+    low = out(&c, low, 2 * groups);
+    if (!ready(&c))
+        c.failed = tagcb_openmp.sketch_exponents(NULL, wide, values, entries, high, low);
+    return end(&c);
+}
+
+/* A plan and the groups that go with it. */
+static void copy_plan(struct copies *c, struct tagci_sketch *s, const uint16_t **high,
+                      const unsigned char **exceptional)
+{
+    size_t groups = tagci_sketch_groups(s->entries);
+    s->row_start = (uint32_t *)(uintptr_t)in(c, s->row_start, 4 * (s->rows + 1));
+    s->row_blocks = (uint32_t *)(uintptr_t)in(c, s->row_blocks, 12 * s->blocks);
+    s->order = (uint32_t *)(uintptr_t)in(c, s->order, 4 * s->decoded);
+    s->pivot = (uint32_t *)(uintptr_t)in(c, s->pivot, 4 * s->decoded);
+    *high = in(c, *high, 2 * groups);
+    *exceptional = in(c, *exceptional, groups);
+}
+
+static int sketch_encode(struct tagci_order *order, const struct tagci_sketch *plan, int wide, int ranks,
+                         const void *values, const uint16_t *high, const unsigned char *exceptional, void *ints,
+                         void *cells)
+{
+    struct copies c;
+    struct tagci_sketch host = *plan;
+    size_t width = wide ? 8 : 4, lanes = TAGCI_SKETCH_LANES * width;
+    begin(&c, order, 9);
+    copy_plan(&c, &host, &high, &exceptional);
+    values = in(&c, values, host.entries * width);
+    ints = out(&c, ints, host.blocks * lanes);
+    cells = out(&c, cells, host.rows * lanes);
+    if (!ready(&c))
+        c.failed = tagcb_openmp.sketch_encode(NULL, &host, wide, ranks, values, high, exceptional, ints, cells);
+    return end(&c);
+}
+
+static int sketch_decode(struct tagci_order *order, const struct tagci_sketch *plan, int wide, int ranks,
+                         const void *cells, const uint16_t *high, const unsigned char *exceptional, void *ints,
+                         void *values)
+{
+    struct copies c;
+    struct tagci_sketch host = *plan;
+    size_t width = wide ? 8 : 4, lanes = TAGCI_SKETCH_LANES * width;
+    begin(&c, order, 9);
+    copy_plan(&c, &host, &high, &exceptional);
+    cells = in(&c, cells, host.rows * lanes);
+    ints = out(&c, ints, host.blocks * lanes);
+    values = out(&c, values, host.entries * width);
+    if (!ready(&c))
+        c.failed = tagcb_openmp.sketch_decode(NULL, &host, wide, ranks, cells, high, exceptional, ints, values);
+    return end(&c);
+}
+
+static int move_blocks(struct tagci_order *order, const uint32_t *blocks, size_t n, size_t entries, size_t width,
+                       void *values, void *packed, int back)
+{
+    struct copies c;
+    size_t bytes = n * TAGCI_SKETCH_LANES * width;
+    begin(&c, order, 2);
+    values = host_copy(&c, values, back ? values : NULL, entries * width);
+    packed = host_copy(&c, packed, back ? NULL : packed, bytes);
+    if (!ready(&c))
+        c.failed = tagcb_openmp.move_blocks(NULL, blocks, n, entries, width, values, packed, back);
+    return end(&c);
+}
+
 /* Backends made whole, beside what they were made of. */
 static struct whole {
     const struct tagci_backend *of;
@@ -255,7 +329,7 @@ const struct tagci_backend *tagci_backend_whole(const struct tagci_backend *b)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     if (b->select && b->count_key && b->sparsify && b->encode && b->decode && b->gather_input && b->finish &&
-        b->spread && b->unpack)
+        b->spread && b->unpack && b->sketch_exponents && b->sketch_encode && b->sketch_decode && b->move_blocks)
         return b;
     pthread_mutex_lock(&lock);
     struct whole *w = made;
@@ -275,6 +349,10 @@ const struct tagci_backend *tagci_backend_whole(const struct tagci_backend *b)
         FILL(finish, finish);
         FILL(spread, spread);
         FILL(unpack, unpack);
+        FILL(sketch_exponents, sketch_exponents);
+        FILL(sketch_encode, sketch_encode);
+        FILL(sketch_decode, sketch_decode);
+        FILL(move_blocks, move_blocks);
         w->of = b;
     }
     pthread_mutex_unlock(&lock);

@@ -17,6 +17,7 @@ gpu_kernel_files = \
     backends/gpu/quantize.h \
     backends/gpu/scratch.h \
     backends/gpu/select.h \
+    backends/gpu/sketch.h \
     backends/gpu/sparsify.h
 gpu_files = $(gpu_kernel_files) \
     backends/gpu/vtable.h \
@@ -38,7 +39,8 @@ EXTRA_DIST += $(gpu_files) $(executor_files)
 
 # What kernels see of the library's own headers
 gpu_core_files = src/backend/backend.h src/core/bitmap.h src/core/frame.h src/core/frame_layout.h src/core/half.h \
-    src/core/index_coded.h src/core/type.h src/core/value.h src/core/value_work.h
+    src/core/index_coded.h src/core/sketch.h src/core/sketch_integer.h src/core/type.h src/core/value.h \
+    src/core/value_work.h
 
 AM_V_CXX = $(am__v_CXX_$(V))
 am__v_CXX_ = $(am__v_CXX_$(AM_DEFAULT_VERBOSITY))

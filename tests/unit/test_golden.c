@@ -75,7 +75,106 @@ static uint32_t checksum(enum tagci_type type, enum tagci_value value, enum patt
     return crc;
 }
 
+/* Sketches: geometries that are a band, hashed, and too small for all blocks to come out. */
+static const struct {
+    size_t entries, rows;
+} sketches[] = {{300, 0}, {17000, 0}, {9001, 700}, {5, 0}, {0, 0}};
+enum { RANKS = 3 };
+
+static void add_cells(int wide, void *sum, const void *cells, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (wide)
+            ((uint64_t *)sum)[i] += ((const uint64_t *)cells)[i];
+        else
+            ((uint32_t *)sum)[i] += ((const uint32_t *)cells)[i];
+}
+
+/* Everything that comes of the values of a few ranks. What decodes is also moved out and back. */
+static uint32_t sketch_checksum(int wide, enum pattern pattern, size_t entries, size_t rows)
+{
+    enum tagci_type type = wide ? TAGCI_F64 : TAGCI_F32;
+    size_t width = wide ? 8 : 4, groups = tagci_sketch_groups(entries), exact = 0;
+    struct tagci_sketch s = {0};
+    assert_int_equal(tagci_sketch_plan(&s, entries, rows), 0);
+    size_t ints_bytes = s.blocks * TAGCI_SKETCH_LANES * width, cells_bytes = s.rows * TAGCI_SKETCH_LANES * width;
+    char *values[RANKS], *out = guarded(entries * width), *ints = guarded(ints_bytes), *cells = guarded(cells_bytes);
+    char *sum = memset(guarded(cells_bytes), 0, cells_bytes), *packed = guarded(ints_bytes);
+    uint16_t *high = memset(guarded(2 * groups), 0, 2 * groups), *low = memset(guarded(2 * groups), 0, 2 * groups);
+    uint16_t *high1 = guarded(2 * groups), *low1 = guarded(2 * groups);
+    unsigned char *exceptional = guarded(groups);
+    uint32_t *blocks = guarded(4 * s.blocks), crc = 0;
+    for (int r = 0; r < RANKS; r++) {
+        values[r] = guarded(entries * width);
+        fill_input(type, pattern, (uint64_t)(21 + r), entries, values[r]);
+        run_sketch_exponents(wide, values[r], entries, high1, low1);
+        for (size_t i = 0; i < groups; i++) {
+            high[i] = high1[i] > high[i] ? high1[i] : high[i];
+            low[i] = low1[i] > low[i] ? low1[i] : low[i];
+        }
+    }
+    crc = tagci_crc32c_plain(crc, high, 2 * groups);
+    crc = tagci_crc32c_plain(crc, low, 2 * groups);
+    tagci_sketch_exceptional(wide, RANKS, high, low, entries, exceptional);
+    for (int r = 0; r < RANKS; r++) {
+        run_sketch_encode(&s, wide, RANKS, values[r], high, exceptional, ints, cells);
+        crc = tagci_crc32c_plain(crc, cells, cells_bytes);
+        add_cells(wide, sum, cells, s.rows * TAGCI_SKETCH_LANES);
+    }
+    run_sketch_decode(&s, wide, RANKS, sum, high, exceptional, ints, out);
+    crc = tagci_crc32c_plain(crc, out, entries * width);
+    for (uint32_t b = 0; b < s.blocks; b++)
+        if (s.undecoded[b] || exceptional[b * TAGCI_SKETCH_LANES / TAGCI_SKETCH_GROUP] || b % 5 == 1)
+            blocks[exact++] = b;
+    run_move_blocks(blocks, exact, entries, width, values[0], packed, 0);
+    run_move_blocks(blocks, exact, entries, width, out, packed, 1);
+    crc = tagci_crc32c_plain(crc, out, entries * width);
+    for (int r = 0; r < RANKS; r++)
+        unguard(values[r], entries * width);
+    unguard(out, entries * width);
+    unguard(ints, ints_bytes);
+    unguard(cells, cells_bytes);
+    unguard(sum, cells_bytes);
+    unguard(packed, ints_bytes);
+    unguard(high, 2 * groups);
+    unguard(low, 2 * groups);
+    unguard(high1, 2 * groups);
+    unguard(low1, 2 * groups);
+    unguard(exceptional, groups);
+    unguard(blocks, 4 * s.blocks);
+    tagci_sketch_release(&s);
+    return crc;
+}
+
+static uint32_t sketches_checksum(int wide, enum pattern pattern)
+{
+    uint32_t crc = 0, one;
+    for (size_t i = 0; i < sizeof sketches / sizeof *sketches; i++) {
+        one = sketch_checksum(wide, pattern, sketches[i].entries, sketches[i].rows);
+        crc = tagci_crc32c_plain(crc, &one, sizeof one);
+    }
+    return crc;
+}
+
 #ifndef GOLDEN_NONE
+static void test_sketches(void **state)
+{
+    (void)state;
+    for (int variant = 0; variant < variant_count(); variant++)
+        for (int threads = 1; threads <= 7; threads += 6) {
+            use_variant(variant, threads);
+            for (int wide = 0; wide < 2; wide++)
+                for (int pattern = 0; pattern < PATTERNS; pattern++) {
+                    if ((threads > 1 && pattern != ODDITIES) || (slow && (pattern + wide) % 3))
+                        continue;
+                    uint32_t got = sketches_checksum(wide, pattern);
+                    if (got != golden_sketches[wide][pattern])
+                        fail_msg("%s, %d threads, %s, pattern %d: %08x, not %08x", variant_name(variant), threads,
+                                 wide ? "double" : "float", pattern, got, golden_sketches[wide][pattern]);
+                }
+        }
+}
+
 static void test_golden(void **state)
 {
     (void)state;
@@ -115,6 +214,17 @@ static int print_table(void)
                                                : ", ");
             puts("},");
         }
+    puts("};\n"
+         "static const uint32_t golden_sketches[2][PATTERNS] = {");
+    for (int wide = 0; wide < 2; wide++) {
+        printf("    {");
+        for (int pattern = 0; pattern < PATTERNS; pattern++)
+            printf("%s0x%08x%s", pattern == 9 ? "\n     " : "", sketches_checksum(wide, pattern),
+                   pattern + 1 == PATTERNS ? ""
+                   : pattern == 8          ? ","
+                                           : ", ");
+        puts("},");
+    }
     puts("};");
     return 0;
 }
@@ -124,7 +234,7 @@ int main(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[1], "--print"))
         return print_table();
 #ifndef GOLDEN_NONE
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_golden)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_golden), cmocka_unit_test(test_sketches)};
     if (tested->open)
         tested->open();
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

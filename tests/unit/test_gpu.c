@@ -138,6 +138,13 @@ static int ask(const struct vendor *v, struct tagci_order *o, int what, void *de
         return b->spread(o, device, device, 0, device, 4, device, host);
     case 17:
         return b->unpack(o, device, 0, device, 4, device, host);
+    case 18:
+        return b->sketch_exponents(o, 0, device, 2, host, host);
+    case 19:
+    case 20:
+        return (what == 19 ? b->sketch_encode : b->sketch_decode)(o, host, 0, 1, device, host, host, device, device);
+    case 21:
+        return b->move_blocks(o, host, 0, 0, 4, device, device, 0);
     default:
         return 1;
     }

@@ -211,4 +211,57 @@ static inline size_t run_unpack(const uint64_t *whole, size_t nbits, const void 
     return entries;
 }
 
+static inline void run_sketch_exponents(int wide, const void *values, size_t entries, uint16_t *high, uint16_t *low)
+{
+    finished(tested->sketch_exponents(order, wide, values, entries, high, low));
+}
+
+/* A plan as a device wants it: in rounds, what kernels read of it lent. */
+static inline struct tagci_sketch *lend_plan(struct tagci_sketch *s)
+{
+    if (order)
+        tagci_sketch_in_rounds(s);
+    struct tagci_sketch *lent = lend(s, sizeof *s);
+    lent->row_start = lend(s->row_start, 4 * (s->rows + 1));
+    lent->row_blocks = lend(s->row_blocks, 12 * s->blocks);
+    lent->order = lend(s->order, 4 * s->decoded);
+    lent->pivot = lend(s->pivot, 4 * s->decoded);
+    lent->round_start = lend(s->round_start, 4 * (s->rounds + 1));
+    return lent;
+}
+
+static inline void give_back_plan(struct tagci_sketch *lent)
+{
+    give_back(lent->row_start);
+    give_back(lent->row_blocks);
+    give_back(lent->order);
+    give_back(lent->pivot);
+    give_back(lent->round_start);
+    give_back(lent);
+}
+
+static inline void run_sketch_encode(struct tagci_sketch *s, int wide, int ranks, const void *values,
+                                     const uint16_t *high, const unsigned char *exceptional, void *ints, void *cells)
+{
+    struct tagci_sketch *lent = lend_plan(s);
+    finished(tested->sketch_encode(order, lent, wide, ranks, values, high, exceptional, ints, cells));
+    give_back_plan(lent);
+}
+
+static inline void run_sketch_decode(struct tagci_sketch *s, int wide, int ranks, const void *cells,
+                                     const uint16_t *high, const unsigned char *exceptional, void *ints, void *values)
+{
+    struct tagci_sketch *lent = lend_plan(s);
+    finished(tested->sketch_decode(order, lent, wide, ranks, cells, high, exceptional, ints, values));
+    give_back_plan(lent);
+}
+
+static inline void run_move_blocks(const uint32_t *blocks, size_t n, size_t entries, size_t width, void *values,
+                                   void *packed, int back)
+{
+    uint32_t *lent = lend(blocks, 4 * n);
+    finished(tested->move_blocks(order, lent, n, entries, width, values, packed, back));
+    give_back(lent);
+}
+
 #endif
