@@ -6,6 +6,10 @@
 
 #include <string.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #define BITS TAGCI_HUFF_BITS
 #define STREAMS TAGCI_HUFF_STREAMS
 
@@ -580,6 +584,14 @@ int tagci_huff_decode(const struct tagci_huff_decoder *d, const unsigned char *i
 
 size_t tagci_find_byte(const uint8_t *plane, uint8_t byte, size_t i, size_t n)
 {
+#ifdef __SSE2__
+    const __m128i wanted = _mm_set1_epi8((char)byte);
+    for (; i + 16 <= n; i += 16) {
+        int same = _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(plane + i)), wanted));
+        if (same)
+            return i + (size_t)__builtin_ctz((unsigned)same);
+    }
+#endif
     const uint64_t ones = UINT64_C(0x0101010101010101);
     for (; i + 8 <= n; i += 8) {
         uint64_t x;

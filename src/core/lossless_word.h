@@ -119,48 +119,69 @@ static ALWAYS_INLINE void NAME(join_exponents)(const uint8_t *symbols, const uns
     }
 }
 
+/* Zigzag of the changes of one tile: to symbols and, where there are raw bits, to v. Elements are loaded one by one, not
+ * copied first: compilers make vectors of it all the same. */
+static ALWAYS_INLINE void NAME(change_tile)(const unsigned char *restrict now, const unsigned char *restrict before,
+                                            unsigned r, uint8_t *restrict symbols, WORD *restrict v)
+{
+    for (size_t j = 0; j < TILE; j++) {
+        WORD x, y;
+        memcpy(&x, now + j * sizeof(WORD), sizeof(WORD));
+        memcpy(&y, before + j * sizeof(WORD), sizeof(WORD));
+        WORD d = (WORD)(x - y), z = (WORD)((WORD)(d << 1) ^ (WORD) - (d >> (WIDTH - 1))), high = (WORD)(z >> r);
+        symbols[j] = (uint8_t)(high < 255 ? high : 255);
+        if (r)
+            v[j] = z;
+    }
+}
+
+/* symbols has room for whole tiles. */
 static ALWAYS_INLINE void NAME(split_change)(const unsigned char *now, const unsigned char *before, size_t n,
                                              unsigned r, uint8_t *symbols, unsigned char *raw)
 {
-    WORD x[TILE], y[TILE], v[TILE];
-    uint8_t s[TILE];
-    for (size_t i = 0; i < n; i += TILE) {
-        size_t tile = n - i < TILE ? n - i : TILE;
-        if (tile < TILE) {
-            memset(x, 0, sizeof x);
-            memset(y, 0, sizeof y);
-        }
-        copy(x, now + i * sizeof(WORD), tile * sizeof(WORD));
-        copy(y, before + i * sizeof(WORD), tile * sizeof(WORD));
-        for (size_t j = 0; j < TILE; j++) {
-            WORD d = (WORD)(x[j] - y[j]);
-            v[j] = (WORD)((WORD)(d << 1) ^ (WORD) - (d >> (WIDTH - 1)));
-        }
-        for (size_t j = 0; j < TILE; j++) {
-            WORD high = (WORD)(v[j] >> r);
-            s[j] = (uint8_t)(high < 255 ? high : 255);
-        }
-        copy(symbols + i, s, tile);
+    WORD v[TILE];
+    size_t i = 0;
+    for (; i + TILE <= n; i += TILE) {
+        NAME(change_tile)(now + i * sizeof(WORD), before + i * sizeof(WORD), r, symbols + i, v);
         if (r)
-            NAME(put_raw)(v, tile, r, raw, n, i);
+            NAME(put_raw)(v, TILE, r, raw, n, i);
+    }
+    if (i < n) {
+        WORD x[TILE] = {0}, y[TILE] = {0};
+        copy(x, now + i * sizeof(WORD), (n - i) * sizeof(WORD));
+        copy(y, before + i * sizeof(WORD), (n - i) * sizeof(WORD));
+        NAME(change_tile)((const unsigned char *)x, (const unsigned char *)y, r, symbols + i, v);
+        if (r)
+            NAME(put_raw)(v, n - i, r, raw, n, i);
+    }
+}
+
+static ALWAYS_INLINE void NAME(unchange_tile)(const uint8_t *restrict symbols, const WORD *restrict v,
+                                              const unsigned char *restrict before, unsigned r, WORD *restrict x)
+{
+    for (size_t j = 0; j < TILE; j++) {
+        WORD y, z = (WORD)((WORD)symbols[j] << r);
+        memcpy(&y, before + j * sizeof(WORD), sizeof(WORD));
+        if (r)
+            z |= v[j];
+        x[j] = (WORD)(y + (WORD)((WORD)(z >> 1) ^ (WORD) - (z & 1)));
     }
 }
 
 static ALWAYS_INLINE void NAME(join_change)(const uint8_t *symbols, const unsigned char *raw,
                                             const unsigned char *before, size_t n, unsigned r, unsigned char *out)
 {
-    WORD x[TILE], v[TILE];
+    WORD x[TILE], y[TILE], v[TILE];
     for (size_t i = 0; i < n; i += TILE) {
         size_t tile = n - i < TILE ? n - i : TILE;
-        copy(x, before + i * sizeof(WORD), tile * sizeof(WORD));
+        const unsigned char *old = before + i * sizeof(WORD);
+        if (tile < TILE) {
+            copy(y, old, tile * sizeof(WORD));
+            old = (const unsigned char *)y;
+        }
         if (r)
             NAME(get_raw)(v, tile, r, raw, n, i);
-        for (size_t j = 0; j < TILE; j++) {
-            WORD z = (WORD)((WORD)symbols[i + j] << r);
-            if (r)
-                z |= v[j];
-            x[j] = (WORD)(x[j] + (WORD)((WORD)(z >> 1) ^ (WORD) - (z & 1)));
-        }
+        NAME(unchange_tile)(symbols + i, v, old, r, x);
         copy(out + i * sizeof(WORD), x, tile * sizeof(WORD));
     }
 }
