@@ -105,6 +105,8 @@ libtagc_files = \
     src/coll/select.h \
     src/coll/tensor.c \
     src/coll/tensor.h \
+    src/coll/twin.c \
+    src/coll/twin.h \
     src/coll/verify.c \
     src/coll/verify.h \
     src/util/costs.c \

@@ -212,10 +212,9 @@ void tagci_op_choose_side(struct tagci_op *op)
         op->copied[i] = 0;
     if (!op->device)
         return;
-    int there =
-        t && t->resident && op->algorithm == &tagci_algorithm_direct && op->settings->verify == TAGCI_VERIFY_OFF;
+    int there = t && t->resident && op->algorithm->on_device && op->settings->verify == TAGCI_VERIFY_OFF;
     if (there) {
-        op->algorithm = &tagci_algorithm_device;
+        op->algorithm = op->algorithm->on_device;
         op->backend = op->device->backend;
         op->order = op->device->order;
     }

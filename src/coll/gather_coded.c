@@ -453,5 +453,9 @@ static const struct tagci_stage coded_stages[] = {
     TAGCI_STAGES_END,
 };
 
-const struct tagci_algorithm tagci_gather_coded = {"coded",       TAGC_ALGORITHM_CODED, 0,           coded_room,
-                                                   coded_reserve, coded_lay_out,        coded_stages};
+const struct tagci_algorithm tagci_gather_coded = {.name = "coded",
+                                                   .id = TAGC_ALGORITHM_CODED,
+                                                   .room = coded_room,
+                                                   .reserve = coded_reserve,
+                                                   .lay_out = coded_lay_out,
+                                                   .stages = coded_stages};

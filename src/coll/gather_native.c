@@ -53,5 +53,8 @@ static const struct tagci_stage native_stages[] = {
     TAGCI_STAGES_END,
 };
 
-const struct tagci_algorithm tagci_gather_native = {"native",       TAGC_ALGORITHM_DENSE, 0, native_room, NULL,
-                                                    native_lay_out, native_stages};
+const struct tagci_algorithm tagci_gather_native = {.name = "native",
+                                                    .id = TAGC_ALGORITHM_DENSE,
+                                                    .room = native_room,
+                                                    .lay_out = native_lay_out,
+                                                    .stages = native_stages};

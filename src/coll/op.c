@@ -53,12 +53,14 @@ static size_t room_needed(const struct tagci_op *op)
     size_t bytes = tagci_add(op->algorithm->room(op), tagci_op_edge_room(op, TAGCI_HOST));
     if (op->algorithm->cuts)
         bytes = tagci_add(bytes, tagci_cuts_room(op));
+    if (op->algorithm->data_room && !op->order)
+        bytes = tagci_add(bytes, op->algorithm->data_room(op));
     return tagci_add(bytes, tagci_verify_room(op));
 }
 
 static size_t device_room_needed(const struct tagci_op *op)
 {
-    return op->order ? tagci_add(tagci_device_data_room(op), tagci_op_edge_room(op, TAGCI_DEVICE)) : 0;
+    return op->order ? tagci_add(op->algorithm->data_room(op), tagci_op_edge_room(op, TAGCI_DEVICE)) : 0;
 }
 
 static int get_room(struct tagci_op *op, size_t bytes)
@@ -375,6 +377,7 @@ void tagci_op_start(struct tagci_op *op)
     op->number = op->comm->started++;
     op->stage = op->n_stages = op->n_requests = 0;
     op->broken = MPI_SUCCESS;
+    op->alarm = 0;
     op->active = 1;
     if (op->tensor && !op->code)
         op->tensor->in_flight = op;

@@ -98,14 +98,16 @@ struct tagci_algorithm {
     /* Lays out the workspace (tagci_op_take). Allocates nothing; called at every start. */
     void (*lay_out)(struct tagci_op *op);
     const struct tagci_stage *stages;
+    /* What it takes beside room() for data of kernels (tagci_op_take_data); NULL: none. */
+    size_t (*data_room)(const struct tagci_op *op);
+    /* Runs instead of it where the tensor lives on a device, with the device's kernels; NULL: it runs on the host. */
+    const struct tagci_algorithm *on_device;
 };
 extern const struct tagci_algorithm tagci_algorithm_dense, tagci_algorithm_pack, tagci_algorithm_sketch,
     tagci_algorithm_direct, tagci_algorithm_hierarchical;
 extern const struct tagci_algorithm tagci_gather_native, tagci_gather_coded;
 
-/* direct with its kernels on a device: instead of it where the tensor lives there. The workspace that it takes there. */
-extern const struct tagci_algorithm tagci_algorithm_device;
-size_t tagci_device_data_room(const struct tagci_op *op);
+extern const struct tagci_algorithm tagci_algorithm_device; /* direct with its kernels on a device */
 
 #define TAGCI_MAX_STAGES 32
 
@@ -149,6 +151,7 @@ struct tagci_op {
     int active;
     int code;
     int broken;      /* code of a failure that waits until the other ranks can be told */
+    int alarm;       /* whether a rank has such a failure: coll/twin.h */
     uint64_t number; /* among the operations of the communicator */
     MPI_Request request[4];
     int n_requests;

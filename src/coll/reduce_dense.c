@@ -118,5 +118,5 @@ static const struct tagci_stage dense_stages[] = {
     TAGCI_STAGES_END,
 };
 
-const struct tagci_algorithm tagci_algorithm_dense = {"dense", TAGC_ALGORITHM_DENSE, 0,           dense_room,
-                                                      NULL,    dense_lay_out,        dense_stages};
+const struct tagci_algorithm tagci_algorithm_dense = {
+    .name = "dense", .id = TAGC_ALGORITHM_DENSE, .room = dense_room, .lay_out = dense_lay_out, .stages = dense_stages};

@@ -54,7 +54,7 @@ static size_t device_room(const struct tagci_op *op)
     return tagci_add(bytes, tagci_result_room(op));
 }
 
-size_t tagci_device_data_room(const struct tagci_op *op)
+static size_t device_data_room(const struct tagci_op *op)
 {
     struct tagci_pipeline p, *d = &p;
     plan(op, d);
@@ -261,5 +261,10 @@ static const struct tagci_stage device_stages[] = {
     {device_result, TAGCI_PHASE_DECODE, 0}, TAGCI_STAGES_END,
 };
 
-const struct tagci_algorithm tagci_algorithm_device = {"direct",       TAGC_ALGORITHM_DIRECT, 1, device_room, NULL,
-                                                       device_lay_out, device_stages};
+const struct tagci_algorithm tagci_algorithm_device = {.name = "direct",
+                                                       .id = TAGC_ALGORITHM_DIRECT,
+                                                       .cuts = 1,
+                                                       .room = device_room,
+                                                       .data_room = device_data_room,
+                                                       .lay_out = device_lay_out,
+                                                       .stages = device_stages};

@@ -327,5 +327,10 @@ static const struct tagci_stage direct_stages[] = {
     TAGCI_STAGES_END,
 };
 
-const struct tagci_algorithm tagci_algorithm_direct = {"direct",       TAGC_ALGORITHM_DIRECT, 1, direct_room, NULL,
-                                                       direct_lay_out, direct_stages};
+const struct tagci_algorithm tagci_algorithm_direct = {.name = "direct",
+                                                       .id = TAGC_ALGORITHM_DIRECT,
+                                                       .cuts = 1,
+                                                       .room = direct_room,
+                                                       .lay_out = direct_lay_out,
+                                                       .stages = direct_stages,
+                                                       .on_device = &tagci_algorithm_device};

@@ -226,5 +226,8 @@ static const struct tagci_stage stages[] = {
     TAGCI_STAGES_END,
 };
 
-const struct tagci_algorithm tagci_algorithm_hierarchical = {
-    "hierarchical", TAGC_ALGORITHM_HIERARCHICAL, 0, hierarchical_room, NULL, hierarchical_lay_out, stages};
+const struct tagci_algorithm tagci_algorithm_hierarchical = {.name = "hierarchical",
+                                                             .id = TAGC_ALGORITHM_HIERARCHICAL,
+                                                             .room = hierarchical_room,
+                                                             .lay_out = hierarchical_lay_out,
+                                                             .stages = stages};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the TAGC authors
  *
- *   direct [ELEMENTS [TIMES]]
- * Reduce-scatters of vectors on a device, by the direct algorithm and the backend TAGC_TEST_DEVICE, with one in five values
- * kept: results must be those of host buffers and the OpenMP backend, bit for bit, step after step. Then how long a call
- * takes, and the gradient's bytes through it. All ranks share the first device. TAGC_TEST_ADD: the library does not know
- * that backend by itself. */
+ *   direct [ELEMENTS [TIMES [ALGORITHM]]]
+ * Reduce-scatters of vectors on a device, by the direct or another algorithm and the backend TAGC_TEST_DEVICE, with one in
+ * five values kept: results must be those of host buffers and the OpenMP backend, bit for bit, step after step. Then how
+ * long a call takes, and the gradient's bytes through it. All ranks share the first device. TAGC_TEST_ADD: the library does
+ * not know that backend by itself. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +20,7 @@ extern const struct tagci_backend TAGC_TEST_DEVICE;
 static const struct tagci_backend *const b = &TAGC_TEST_DEVICE;
 static struct tagci_order *order;
 static int rank, size;
+static const char *algorithm = "direct";
 
 static void must(int ok, const char *what)
 {
@@ -40,7 +41,7 @@ static TAGC_Tensor tensor(const char *name, int n, const char *backend)
     TAGC_Tensor t;
     MPI_Info info;
     MPI_Info_create(&info);
-    MPI_Info_set(info, "tagc_algorithm", "direct");
+    MPI_Info_set(info, "tagc_algorithm", algorithm);
     MPI_Info_set(info, "tagc_sparsity", "0.8");
     MPI_Info_set(info, "tagc_backend", backend);
     must(TAGC_Tensor_create(MPI_COMM_WORLD, name, n, MPI_FLOAT, info, &t) == MPI_SUCCESS, "TAGC_Tensor_create");
@@ -64,6 +65,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    algorithm = argc > 3 ? argv[3] : algorithm;
     const char *why = b->probe();
     if (why) {
         if (rank == 0)
@@ -96,7 +98,7 @@ int main(int argc, char **argv)
         same = memcmp(again, out, (size_t)part * sizeof *out) == 0;
         MPI_Allreduce(MPI_IN_PLACE, &same, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
         if (rank == 0)
-            printf("direct: step %d: %s\n", step, same ? "the host's bits" : "other bits than the host's");
+            printf("%s: step %d: %s\n", algorithm, step, same ? "the host's bits" : "other bits than the host's");
     }
     MPI_Barrier(MPI_COMM_WORLD);
     double begin = MPI_Wtime();
@@ -107,7 +109,7 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     double each = (MPI_Wtime() - begin) / (times ? times : 1);
     if (rank == 0 && times)
-        printf("direct: %d ranks, %d floats: %.3f ms a call, %.2f GB/s of gradient for each rank\n", size, n,
+        printf("%s: %d ranks, %d floats: %.3f ms a call, %.2f GB/s of gradient for each rank\n", algorithm, size, n,
                each * 1e3, (double)n * 4 / each * 1e-9);
     TAGC_Tensor_free(&on_host);
     TAGC_Tensor_free(&on_device);
