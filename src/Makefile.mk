@@ -76,6 +76,8 @@ libtagc_files = \
     src/coll/geometry.h \
     src/coll/image.c \
     src/coll/image.h \
+    src/coll/lanes.c \
+    src/coll/lanes.h \
     src/coll/meet.c \
     src/coll/meet.h \
     src/coll/messages.c \

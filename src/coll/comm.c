@@ -50,7 +50,7 @@ void tagci_comm_hold(struct tagci_comm *c)
 
 static void discard(struct tagci_comm *c)
 {
-    tagci_free(c->nodes);
+    tagci_nodes_free(c->nodes);
     tagci_free(c->setup_why);
     tagci_free(c);
 }

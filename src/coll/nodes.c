@@ -56,8 +56,12 @@ int tagci_nodes_find(struct tagci_comm *c, MPI_Comm here)
     }
     if (!code)
         alike = number(n, of, (int *)(of + size), size, c->rank);
+    /* Memory that MPI says is shared may still be none: ranks in containers of their own */
+    int share = alike && !(code = tagci_lanes_open(here, &n->lanes)) && n->lanes;
+    int all = MPI_Allreduce(MPI_IN_PLACE, &share, 1, MPI_INT, MPI_MIN, c->private);
+    code = code ? code : all;
     MPI_Comm across;
-    if (alike && !(code = MPI_Comm_split(c->private, n->local, n->node, &across)) &&
+    if (!code && share && !(code = MPI_Comm_split(c->private, n->local, n->node, &across)) &&
         !(code = tagci_comm_adopt(across, &n->across))) {
         code = tagci_comm_adopt(here, &n->here);
         here = MPI_COMM_NULL;
@@ -69,6 +73,13 @@ int tagci_nodes_find(struct tagci_comm *c, MPI_Comm here)
     if (here != MPI_COMM_NULL)
         MPI_Comm_free(&here);
     tagci_free(of);
-    tagci_free(n);
+    tagci_nodes_free(n);
     return code;
+}
+
+void tagci_nodes_free(struct tagci_nodes *n)
+{
+    if (n)
+        tagci_lanes_close(n->lanes);
+    tagci_free(n);
 }

@@ -5,27 +5,38 @@
  * the parts of the owners that stand where it stands on their nodes. The stripe then travels by `direct` among those. With
  * L ranks on each of M nodes, a rank puts (M - 1) / M * (p b + index) / L bytes per element on the network.
  *
+ * The sum goes piece by piece, while caches hold it: a rank gives every other one what it has of that one's stripe
+ * (coll/lanes.h), and adds to its own input that of the next rank of the node, the one after that, and so round.
+ *
  * Between nodes it is `direct` on a smaller vector with fewer ranks: an operation inside this one, which shares its tensor's
  * settings. What is held back is held back from the node's sum, so the residual of a stripe is with the rank that has the
  * stripe, and elsewhere it is zero: over the ranks of a node, residual and what was sent are the residuals before and the
  * inputs. 16-bit types travel as float, and are rounded once, at the owner. */
+#include <sched.h>
 #include <string.h>
 
 #include "coll/cuts.h"
-#include "coll/mpi.h"
 #include "coll/nodes.h"
 #include "coll/op.h"
 #include "coll/reduce_result.h"
 
+/* How far a rank is through a stripe. */
+struct place {
+    size_t at;   /* in the stripe */
+    int node;    /* of the owner whose part that is, */
+    size_t part; /* and where in it */
+};
+
 struct hierarchical {
     struct tagci_op between;
-    size_t *end;  /* of the stripes of this node's ranks, in `whole`: per_node + 1 */
-    void *whole;  /* input and residual in the work type, stripe by stripe */
     void *stripe; /* sum over the node */
     void *held;   /* residual of the stripe */
     void *sum;    /* the own part */
     int at;       /* stage of the operation between nodes */
-    struct tagci_counts counts;
+    size_t *length;      /* of each stripe */
+    struct place *place; /* in the stripes of others, what was given of them; in the own, what was put in */
+    size_t summed;       /* elements of the own stripe that are complete */
+    int turn;            /* ranks that are in the sum of the piece behind them */
 };
 
 static int owner_of(const struct tagci_nodes *n, int node, int local)
@@ -81,9 +92,8 @@ static size_t hierarchical_room(const struct tagci_op *op)
     size_t bytes = SIZE_MAX; /* that much there is not */
     if (place && between) {
         narrow(between, op, place, place + n->nodes + 1);
-        bytes = tagci_op_piece(1, sizeof(struct hierarchical)) + 2 * places + tagci_counts_room(n->per_node);
-        bytes = tagci_add(bytes, tagci_op_piece((size_t)n->per_node + 1, sizeof(size_t)));
-        bytes = tagci_add(bytes, tagci_op_piece(op->geometry.n, width));
+        bytes = tagci_op_piece(1, sizeof(struct hierarchical)) + 2 * places;
+        bytes += tagci_op_piece(n->per_node, sizeof(size_t)) + tagci_op_piece(n->per_node, sizeof(struct place));
         bytes = tagci_add(bytes, tagci_mul(2, tagci_op_piece(stripe, width)));
         bytes = tagci_add(bytes, tagci_op_piece(tagci_part(&op->geometry, op->comm->rank), width));
         bytes = tagci_add(bytes, tagci_cuts_room(between));
@@ -102,17 +112,17 @@ static void hierarchical_lay_out(struct tagci_op *op)
     struct hierarchical *h = op->state = tagci_op_take(op, 1, sizeof *h);
     size_t *offset = tagci_op_take(op, (size_t)n->nodes + 1, sizeof *offset);
     size_t *first = tagci_op_take(op, (size_t)n->nodes + 1, sizeof *first);
-    tagci_counts_lay_out(op, &h->counts, n->per_node);
-    h->end = tagci_op_take(op, (size_t)n->per_node + 1, sizeof *h->end);
-    h->whole = tagci_op_take(op, op->geometry.n, width);
+    h->length = tagci_op_take(op, n->per_node, sizeof *h->length);
+    h->place = tagci_op_take(op, n->per_node, sizeof *h->place);
     h->stripe = tagci_op_take(op, stripe, width);
     h->held = tagci_op_take(op, stripe, width);
     h->sum = tagci_op_take(op, tagci_part(&op->geometry, op->comm->rank), width);
-    h->end[0] = 0;
-    for (int l = 0; l < n->per_node; l++)
-        h->end[l + 1] = h->end[l] + stripe_length(op, l);
-    tagci_counts_set(&h->counts, h->end);
-    h->at = 0;
+    for (int l = 0; l < n->per_node; l++) {
+        h->length[l] = stripe_length(op, l);
+        h->place[l] = (struct place){0, 0, 0};
+    }
+    h->summed = 0;
+    h->turn = h->at = 0;
 
     struct tagci_op *between = &h->between;
     narrow(between, op, offset, first);
@@ -125,34 +135,106 @@ static void hierarchical_lay_out(struct tagci_op *op)
     tagci_result_lay_out(op);
 }
 
-static enum tagci_progress input(struct tagci_op *op)
+/* The next count elements of a stripe, as this rank has them, input and residual, in the work type. */
+static int next_of(struct tagci_op *op, int local, size_t count, char *to)
 {
     struct hierarchical *h = op->state;
-    const struct tagci_nodes *n = op->comm->nodes;
-    size_t width = tagci_work_size(op->type), at = 0;
-    for (int l = 0; l < n->per_node; l++)
-        for (int k = 0; k < n->nodes; k++) {
-            int owner = owner_of(n, k, l);
-            size_t begin = op->geometry.offset[owner], part = tagci_part(&op->geometry, owner);
-            if (part && op->backend->gather_input(op->order, op->type, tagci_op_in(op, begin),
-                                                  tagci_op_residual(op, begin), part, (char *)h->whole + at * width))
-                return tagci_op_run(op, -1);
-            at += part;
+    struct place *p = &h->place[local];
+    int failed = 0;
+    p->at += count;
+    while (count) {
+        int owner = owner_of(op->comm->nodes, p->node, local);
+        size_t begin = op->geometry.offset[owner] + p->part, left = op->geometry.offset[owner + 1] - begin;
+        size_t m = left < count ? left : count;
+        if (m)
+            failed |= op->backend->gather_input(op->order, op->type, tagci_op_in(op, begin),
+                                                tagci_op_residual(op, begin), m, to);
+        to += m * tagci_work_size(op->type);
+        count -= m;
+        p->part += m;
+        if (m == left) {
+            p->node++;
+            p->part = 0;
         }
-    return TAGCI_THROUGH;
+    }
+    return failed;
 }
 
-static enum tagci_progress post_node(struct tagci_op *op)
+static void add(int wide, void *to, const void *from, size_t n)
+{
+    double *d = to;
+    const double *x = from;
+    float *f = to;
+    const float *y = from;
+    for (size_t i = 0; wide && i < n; i++)
+        d[i] += x[i];
+    for (size_t i = 0; !wide && i < n; i++)
+        f[i] += y[i];
+}
+
+static size_t piece_of(size_t at, size_t length, size_t most)
+{
+    return length - at < most ? length - at : most;
+}
+
+/* Gives what the lanes have room for, and takes what is in them. Returns whether there was anything. */
+static int sum_some(struct tagci_op *op)
 {
     struct hierarchical *h = op->state;
     const struct tagci_nodes *n = op->comm->nodes;
-    size_t width = tagci_work_size(op->type);
-    double bytes = (double)(op->geometry.n * width) * (n->per_node - 1) / n->per_node;
-    tagci_op_count(op, TAGC_STAT_BYTES_SENT, bytes);
-    tagci_op_count(op, TAGC_STAT_BYTES_RECEIVED, bytes);
-    return tagci_op_posted(op, tagci_mpi_reduce_scatter(h->whole, h->stripe, &h->counts,
-                                                        width == 8 ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, n->here->private,
-                                                        &op->request[op->n_requests]));
+    size_t width = tagci_work_size(op->type), most = tagci_lanes_piece(n->lanes) / width;
+    int did = 0, failed = 0, me = n->local;
+    for (int i = 1; i < n->per_node; i++) {
+        int to = (me + n->per_node - i) % n->per_node;
+        size_t count = piece_of(h->place[to].at, h->length[to], most);
+        char *room = count ? tagci_lanes_room(n->lanes, to) : NULL;
+        if (!room)
+            continue;
+        failed |= next_of(op, to, count, room);
+        tagci_lanes_give(n->lanes, to);
+        did = 1;
+    }
+    while (h->summed < h->length[me]) {
+        size_t count = piece_of(h->summed, h->length[me], most);
+        char *sum = (char *)h->stripe + h->summed * width;
+        if (h->turn == 0) {
+            failed |= next_of(op, me, count, sum);
+        } else {
+            int from = (me + h->turn) % n->per_node;
+            const void *piece = tagci_lanes_next(n->lanes, from);
+            if (!piece)
+                break;
+            add(width == sizeof(double), sum, piece, count);
+            tagci_lanes_done(n->lanes, from);
+        }
+        did = 1;
+        if (++h->turn == n->per_node) {
+            h->turn = 0;
+            h->summed += count;
+            break; /* others wait for room, or for what goes in it */
+        }
+    }
+    if (failed && !op->broken) /* the others go on: so does this rank, and fails when they have what they wait for */
+        op->broken = tagci_op_ran(op, failed);
+    return did;
+}
+
+static enum tagci_progress sum_node(struct tagci_op *op)
+{
+    struct hierarchical *h = op->state;
+    int flag, done;
+    do {
+        done = h->summed == h->length[op->comm->nodes->local];
+        for (int l = 0; l < op->comm->nodes->per_node; l++)
+            done = done && h->place[l].at == h->length[l];
+    } while (!done && sum_some(op));
+    if (done)
+        return op->broken ? tagci_op_fail(op, op->broken) : TAGCI_THROUGH;
+    /* What MPI still has to send for this rank may be what a rank that is waited for waits for. */
+    int code = MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, op->comm->private, &flag, MPI_STATUS_IGNORE);
+    if (op->blocking)
+        sched_yield();
+    return code ? tagci_op_fail(op, code) : TAGCI_PENDING;
 }
 
 static enum tagci_progress node_has_sum(struct tagci_op *op)
@@ -216,9 +298,7 @@ static enum tagci_progress output(struct tagci_op *op)
 }
 
 static const struct tagci_stage stages[] = {
-    {input, TAGCI_PHASE_ENCODE, 0},
-    {post_node, TAGCI_PHASE_COMM, 1},
-    {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0},
+    {sum_node, TAGCI_PHASE_COMM, 1},
     {node_has_sum, TAGCI_PHASE_SELECT, 0},
     {exchange, TAGCI_PHASE_NONE, 0},
     {output, TAGCI_PHASE_DECODE, 0},
