@@ -46,14 +46,27 @@ static const struct tagci_link *link_of(const struct tagci_costs *costs, int one
     return one_node ? &costs->node : &costs->network;
 }
 
-/* A reduce-scatter of n elements by `direct` among so many ranks. */
-static double direct_seconds(const struct tagci_op *op, double n, int ranks)
+/* Ranks of a node share its link: what one sends waits for what the others send. */
+static double sharers(const struct tagci_op *op)
+{
+    return op->comm->nodes ? op->comm->nodes->per_node : 1;
+}
+
+/* Messages one after the other in MPI's own reduce-scatter of so many bytes: a long one goes from rank to rank. */
+static double rounds(const struct tagci_op *op, double bytes)
+{
+    int ranks = op->geometry.ranks;
+    return op->args.collective != TAGCI_ALLREDUCE && bytes >= (512 << 10) ? ranks - 1 : ceil(log2(ranks));
+}
+
+/* A reduce-scatter of n elements by `direct` among so many ranks, of which `near` are of one node. */
+static double direct_seconds(const struct tagci_op *op, double n, int ranks, int near)
 {
     const struct tagci_costs *c = &op->settings->costs;
     const struct tagci_link *l = link_of(c, op->comm->one_node);
     double kept = 1 - op->share, index = op->share > 0 ? index_bytes(op, kept) : 0;
     double each = c->encode + c->decode + (tagci_value_blocked(op->settings->value) ? kept * c->round : 0);
-    double bytes = n * (ranks - 1) / ranks * (index + value_bytes(op) * kept);
+    double bytes = sharers(op) * n * (ranks - near) / ranks * (index + value_bytes(op) * kept);
     return (ranks - 1) * l->message + (op->share > 0 ? n * c->select : 0) +
            together(op->comm, n * each, bytes * l->byte);
 }
@@ -61,29 +74,30 @@ static double direct_seconds(const struct tagci_op *op, double n, int ranks)
 static double seconds(const struct tagci_op *op, const struct tagci_algorithm *a)
 {
     const struct tagci_costs *c = &op->settings->costs;
-    const struct tagci_link *l = link_of(c, op->comm->one_node);
+    struct tagci_link l = *link_of(c, op->comm->one_node);
     int ranks = op->geometry.ranks, all = op->args.collective == TAGCI_ALLREDUCE;
-    double n = (double)op->geometry.n, remote = (ranks - 1.0) / ranks, kept = 1 - op->share;
-    double wide = (double)tagci_work_size(op->type), rounds = ceil(log2(ranks));
+    double n = (double)op->geometry.n, near = sharers(op), remote = (ranks - near) / ranks, kept = 1 - op->share;
+    double wide = (double)tagci_work_size(op->type), own = (double)tagci_type_size(op->type);
     double together_kept = expected_union(kept, ranks), choose = op->share > 0 ? n * c->select : 0;
+    l.byte *= near;
+    l.dense *= near;
     /* The second half of an allreduce brings every rank the union. */
-    double result = all ? n * remote * (0.125 + wide * together_kept) * l->byte + n * c->decode : 0;
+    double result = all ? n * remote * (0.125 + wide * together_kept) * l.byte + n * c->decode : 0;
+    double united = n * wide * together_kept;
     switch (a->id) {
     case TAGC_ALGORITHM_DENSE:
-        return rounds * l->message + n * wide * remote * (l->dense + (all ? l->byte : 0));
+        return rounds(op, n * own) * l.message + n * wide * remote * (l.dense + (all ? l.byte : 0));
     case TAGC_ALGORITHM_PACK:
-        return 3 * rounds * l->message + choose + n * (c->encode + 3 * c->decode) + result +
-               n * remote * (0.25 * l->byte + wide * together_kept * l->dense);
+        return (2 * ceil(log2(ranks)) + rounds(op, united)) * l.message + choose + n * (c->encode + 3 * c->decode) +
+               result + remote * (0.25 * n * l.byte + united * l.dense);
     case TAGC_ALGORITHM_SKETCH:
-        return 4 * rounds * l->message + choose + n * (c->encode + 9 * c->decode) + result +
-               n * remote * (0.25 * l->byte + 1.27 * wide * together_kept * l->dense);
-    case TAGC_ALGORITHM_HIERARCHICAL: {
-        double k = op->comm->nodes->per_node;
-        return ceil(log2(k)) * c->node.message + n * wide * (k - 1) / k * c->node.dense + n * 2 * c->decode +
-               direct_seconds(op, n / k, op->comm->nodes->nodes) + result;
-    }
+        return (3 * ceil(log2(ranks)) + rounds(op, united)) * l.message + choose + n * (c->encode + 9 * c->decode) +
+               result + remote * (0.25 * n * l.byte + 1.27 * united * l.dense);
+    case TAGC_ALGORITHM_HIERARCHICAL: /* to give, to add, and to put residuals where they belong: a pass each */
+        return 2 * c->node.message + n * (3 * c->decode + wide * (near - 1) / near * c->node.byte) +
+               direct_seconds(op, n / near, op->comm->nodes->nodes, 1) + result;
     default:
-        return direct_seconds(op, n, ranks) + result;
+        return direct_seconds(op, n, ranks, (int)near) + result;
     }
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "coll/comm.h"
+#include "coll/nodes.h"
 #include "tools/bench.h"
 #include "tools/bench_mpi.h"
 #include "util/costs.h"
@@ -65,7 +65,8 @@ static int kernels(struct tagci_costs *c, size_t n)
     return bad;
 }
 
-static int links(struct tagci_link *l, size_t n)
+/* sharers: ranks that share a link. In the ring only one of them uses it. */
+static int links(struct tagci_link *l, size_t n, int sharers)
 {
     int rank, ranks, word = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -103,7 +104,8 @@ static int links(struct tagci_link *l, size_t n)
     }
     l->message = best[0];
     l->byte = best[1] / (double)(4 * n);
-    l->dense = fmax(best[2] - ceil(log2(ranks)) * l->message, 0.1 * best[2]) * ranks / ((ranks - 1) * 4.0 * (double)n);
+    l->dense = fmax(best[2] - (ranks - 1) * l->message, 0.1 * best[2]) * ranks /
+               ((double)(ranks - sharers) * sharers * 4.0 * (double)n);
     tagci_free(in);
     tagci_free(out);
     return bad;
@@ -122,7 +124,8 @@ static int run(const char *path, size_t n)
         return 1;
     }
     bench_ok(tagci_comm_get("tune", MPI_COMM_WORLD, &c), "settings");
-    if (kernels(&costs, n) || links(c->one_node ? &costs.node : &costs.network, n)) {
+    int sharers = c->nodes ? c->nodes->per_node : 1;
+    if (kernels(&costs, n) || links(c->one_node ? &costs.node : &costs.network, n, sharers)) {
         fputs("tagc_bench: no memory\n", stderr);
         return 1;
     }

@@ -10,7 +10,7 @@
 
 struct tagci_link {
     double message; /* seconds that a message takes however short it is */
-    double byte;    /* seconds of a byte that a rank sends while it receives as much */
+    double byte;    /* seconds of a byte that a link carries one way while it carries as much the other */
     double dense;   /* the same in MPI's own reduce-scatter, additions included */
 };
 struct tagci_costs { /* seconds of an element (float), on one rank */
