@@ -22,6 +22,9 @@ struct tagcb_kernels {
                       void *keys, size_t *above, size_t *zeros);
     size_t (*count_key)(enum tagci_type type, const void *in, const void *residual, size_t n, uint64_t key);
     void (*gather_input)(enum tagci_type type, const void *in, const void *residual, size_t n, void *out);
+    /* The same for runs of TAGCI_SAMPLE_RUN elements, side by side in out; at: the first of each. */
+    void (*gather_runs)(enum tagci_type type, const void *in, const void *residual, const size_t *at, size_t runs,
+                        void *out);
     void (*finish)(enum tagci_type type, const void *sum, size_t n, double divide, int plus_zero, void *out);
     /* Words of two bitmaps; entries: number of set bits of whole there, which is what out has room for. */
     void (*spread)(const uint64_t *own, const uint64_t *whole, size_t words, size_t entries, const void *values,

@@ -22,7 +22,7 @@
 #include "util/mem.h"
 
 #define SCRATCH ((size_t)4 << 20) /* bytes for keys: one of these in a process */
-#define GUESS_RUN 4               /* neighbours that are looked at together for a guess */
+#define GUESS_RUN 4               /* neighbours that are looked at together for a guess, or a run of a sample */
 #define GUESS_FROM 8192           /* smaller ones are collected whole */
 #define MOST_THREADS 128
 
@@ -83,7 +83,7 @@ static const void *at(const void *base, size_t i, size_t size)
     return base ? (const char *)base + i * size : NULL;
 }
 
-/* Collects from elements [i, i + m) of the data; of sampled ones in whole runs, or in a part of one. */
+/* Collects from elements [i, i + m) of the data; of sampled ones in whole runs. */
 static size_t collect(const struct data *d, size_t i, size_t m, uint64_t lo, uint64_t hi, void *keys, size_t *above,
                       size_t *zeros)
 {
@@ -92,21 +92,13 @@ static size_t collect(const struct data *d, size_t i, size_t m, uint64_t lo, uin
     if (!d->runs)
         return k->collect(d->type, at(d->in, i, size), at(d->residual, i, d->width), m, lo, hi, keys, above, zeros);
     uint64_t values[TAGCB_COLLECT_MAX]; /* of the work type */
-    size_t soon[TAGCB_COLLECT_MAX / TAGCI_SAMPLE_RUN + 1], first = i / TAGCI_SAMPLE_RUN;
-    for (size_t r = 0; r <= (i + m - 1) / TAGCI_SAMPLE_RUN - first; r++) {
-        soon[r] = tagci_sample_at(d->all, d->runs, first + r);
-        for (size_t j = 0; j < TAGCI_SAMPLE_RUN; j += 64 / d->width) {
-            __builtin_prefetch(at(d->in, soon[r] + j, size));
-            if (d->residual)
-                __builtin_prefetch(at(d->residual, soon[r] + j, d->width));
-        }
+    size_t where[TAGCB_COLLECT_MAX / TAGCI_SAMPLE_RUN], first = i / TAGCI_SAMPLE_RUN, runs = m / TAGCI_SAMPLE_RUN;
+    size_t piece = tagci_sample_piece(d->all, d->runs, first), next;
+    for (size_t r = 0; r < runs; r++, piece = next) {
+        next = tagci_sample_piece(d->all, d->runs, first + r + 1);
+        where[r] = tagci_sample_in(piece, next, first + r);
     }
-    for (size_t j = 0, step; j < m; j += step) {
-        size_t within = (i + j) % TAGCI_SAMPLE_RUN, where = soon[(i + j) / TAGCI_SAMPLE_RUN - first] + within;
-        step = TAGCI_SAMPLE_RUN - within < m - j ? TAGCI_SAMPLE_RUN - within : m - j;
-        k->gather_input(d->type, at(d->in, where, size), at(d->residual, where, d->width), step,
-                        (char *)values + j * d->width);
-    }
+    k->gather_runs(d->type, d->in, d->residual, where, runs, values);
     return k->collect(d->width == 8 ? TAGCI_F64 : TAGCI_F32, values, NULL, m, lo, hi, keys, above, zeros);
 }
 
@@ -187,8 +179,9 @@ static void pass(const struct data *d, struct bracket *b)
  * because neighbours resemble each other. */
 static void guess(const struct data *d, size_t k, struct bracket *b)
 {
-    size_t runs = d->n / (64 * GUESS_RUN), got = 0, unused = 0, greater, equal;
-    size_t most = b->room / (2 * GUESS_RUN) < 8192 ? b->room / (2 * GUESS_RUN) : 8192;
+    size_t each = d->runs ? TAGCI_SAMPLE_RUN : GUESS_RUN, runs = d->n / (64 * each), got = 0, unused = 0, greater,
+           equal;
+    size_t most = b->room / (2 * each) < 32768 / each ? b->room / (2 * each) : 32768 / each;
     uint64_t random = 1, top = d->width == 8 ? INT64_MAX : INT32_MAX;
     runs = runs < most ? runs : most;
     if (runs < 64)
@@ -196,8 +189,10 @@ static void guess(const struct data *d, size_t k, struct bracket *b)
     size_t stride = d->n / runs;
     for (size_t i = 0; i < runs; i++) {
         random = random * 6364136223846793005u + 1442695040888963407u;
-        size_t where = i * stride + (size_t)(random >> 33) % (stride - GUESS_RUN + 1);
-        got += collect(d, where, GUESS_RUN, 0, top, b->keys + got * d->width, &unused, &unused);
+        size_t where = i * stride + (size_t)(random >> 33) % (stride - each + 1);
+        if (d->runs)
+            where -= where % TAGCI_SAMPLE_RUN;
+        got += collect(d, where, each, 0, top, b->keys + got * d->width, &unused, &unused);
     }
     double p = (double)k / (double)d->n, middle = p * (double)got;
     double margin = 6.5 * sqrt((double)got * p * (1 - p)) + 4;

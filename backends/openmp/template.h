@@ -13,6 +13,7 @@
 #include "core/bitmap.h"
 #include "core/half.h"
 #include "core/index_coded.h"
+#include "core/sample.h"
 #include "core/value.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -182,6 +183,15 @@ static void gather_input(enum tagci_type type, const void *in, const void *resid
         gather_input_f32(type, in, residual, n, out);
 }
 
+static void gather_runs(enum tagci_type type, const void *in, const void *residual, const size_t *at, size_t runs,
+                        void *out)
+{
+    if (type == TAGCI_F64)
+        gather_runs_f64(type, in, residual, at, runs, out);
+    else
+        gather_runs_f32(type, in, residual, at, runs, out);
+}
+
 static void finish(enum tagci_type type, const void *sum, size_t n, double divide, int plus_zero, void *out)
 {
     if (type == TAGCI_F64)
@@ -227,6 +237,7 @@ const struct tagcb_kernels VARIANT(tagcb_kernels) = {
     .collect = collect,
     .count_key = count_key,
     .gather_input = gather_input,
+    .gather_runs = gather_runs,
     .finish = finish,
     .spread = spread,
     .unpack = unpack,

@@ -14,6 +14,31 @@ static void NAME(gather_input)(enum tagci_type type, const void *in, const void 
     NAME(add_input)(type, in, residual, i, n - i, (WORK *)out + i);
 }
 
+/* Plain loads, so many of them under way at once that the time to memory is shared. */
+INLINE void NAME(gather_runs_of)(const enum tagci_type type, const void *in, const WORK *residual, const size_t *at,
+                                 size_t runs, WORK *out)
+{
+    for (size_t r = 0; r < runs; r++, out += TAGCI_SAMPLE_RUN) {
+#ifdef LANES_HEADER
+        for (size_t q = 0; q < TAGCI_SAMPLE_RUN; q += NAME(LANES))
+            NAME(v_store)(out + q, NAME(v_input)(type, in, residual, at[r] + q));
+#else
+        NAME(add_input_of)(type, in, residual, at[r], TAGCI_SAMPLE_RUN, out);
+#endif
+    }
+}
+
+static void NAME(gather_runs)(enum tagci_type type, const void *in, const void *residual, const size_t *at, size_t runs,
+                              void *out)
+{
+    if (type == TAGCI_F16)
+        NAME(gather_runs_of)(TAGCI_F16, in, residual, at, runs, out);
+    else if (type == TAGCI_BF16)
+        NAME(gather_runs_of)(TAGCI_BF16, in, residual, at, runs, out);
+    else
+        NAME(gather_runs_of)(WIDE ? TAGCI_F64 : TAGCI_F32, in, residual, at, runs, out);
+}
+
 #if WIDE
 static void NAME(finish)(enum tagci_type type, const void *sum, size_t n, double divide, int plus_zero, void *out)
 {

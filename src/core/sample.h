@@ -12,10 +12,10 @@
 #include "core/type.h"
 
 #define TAGCI_SAMPLE_RUN 16 /* floats of a line of the cache */
-/* So many of the sample's elements are to be kept, or more: the share then is off by 1/sqrt of it, 1.1 % of itself
+/* So many of the sample's elements are to be kept, or more: the share then is off by 1/sqrt of it, 1.6 % of itself
  * (standard deviation), more where neighbours resemble each other. */
-#define TAGCI_SAMPLE_KEPT 8192
-#define TAGCI_SAMPLE_MIN ((size_t)1 << 18) /* and it has at least so many */
+#define TAGCI_SAMPLE_KEPT 4096
+#define TAGCI_SAMPLE_MIN ((size_t)1 << 17) /* and it has at least so many */
 
 /* Runs of the sample of a stretch of n elements of which k are to be kept; 0: it would be more than a sixteenth, and the
  * cut is exact. */
@@ -33,12 +33,21 @@ TAGCI_INLINE size_t tagci_sample_keep(size_t n, size_t k, size_t runs)
     return (size_t)((double)k / (double)n * (double)(runs * TAGCI_SAMPLE_RUN) + 0.5);
 }
 
-/* First element of run i: in the i-th of `runs` even pieces. */
+/* Where the i-th of `runs` even pieces begins, in runs. */
+TAGCI_INLINE size_t tagci_sample_piece(size_t n, size_t runs, size_t i)
+{
+    size_t all = n / TAGCI_SAMPLE_RUN;
+    return i * (all / runs) + i * (all % runs) / runs;
+}
+
+/* First element of run i, whose piece is [piece, next). */
+TAGCI_INLINE size_t tagci_sample_in(size_t piece, size_t next, size_t i)
+{
+    return (piece + (size_t)((tagci_hash(1, i) >> 32) * (next - piece) >> 32)) * TAGCI_SAMPLE_RUN;
+}
 TAGCI_INLINE size_t tagci_sample_at(size_t n, size_t runs, size_t i)
 {
-    size_t all = n / TAGCI_SAMPLE_RUN, each = all / runs, more = all % runs;
-    size_t first = i * each + i * more / runs, next = (i + 1) * each + (i + 1) * more / runs;
-    return (first + (size_t)((tagci_hash(1, i) >> 32) * (next - first) >> 32)) * TAGCI_SAMPLE_RUN;
+    return tagci_sample_in(tagci_sample_piece(n, runs, i), tagci_sample_piece(n, runs, i + 1), i);
 }
 
 /* Equal keys at the cut, of a sample of which `keep` are kept, are so many that the exact cut is wanted. */

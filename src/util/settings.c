@@ -46,8 +46,8 @@ static const struct tagci_setting_entry table[TAGCI_SETTINGS] = {
         TAGCI_KIND_THRESHOLD, OFFSET(threshold), 1, NULL},
     [TAGCI_SET_SELECTION] = {"selection", "sampled or exact",
         "How the share is found. exact: to one element, by a pass over value + residual. sampled: in long stretches "
-        "(of 4 Mi elements or more, where 131072 or more are kept) from a sample, so that values are read once only; "
-        "the share kept is then off by one or two hundredths of itself.",
+        "(of 2 Mi elements or more, where 65536 or more are kept) from a sample, so that values are read once only; "
+        "the share kept is then off by one or two hundredths of itself, rarely by five.",
         TAGCI_KIND_WORD, OFFSET(selection), 1, selections},
     [TAGCI_SET_VALUE] = {"value", "native, bfloat16, float16, int8, int4 or ternary",
         "Form in which kept values travel. native: as they are. The integers come in blocks with a scale. What "

@@ -356,9 +356,11 @@ static void check_sampled_select(enum tagci_type type, enum pattern pattern)
 static void test_sampled_select(void **state)
 {
     (void)state;
-    assert_int_equal(tagci_sample_runs((size_t)4 << 20, 8192 * 15), 0);
-    assert_int_equal(tagci_sample_runs((size_t)4 << 20, 8192 * 16), (1 << 18) / TAGCI_SAMPLE_RUN);
-    assert_int_equal(tagci_sample_runs((size_t)64 << 20, (size_t)64 << 13), (1 << 20) / TAGCI_SAMPLE_RUN);
+    assert_int_equal(tagci_sample_runs((size_t)4 << 20, 4096 * 15), 0);
+    assert_int_equal(tagci_sample_runs((size_t)4 << 20, 4096 * 16), (1 << 18) / TAGCI_SAMPLE_RUN);
+    assert_int_equal(tagci_sample_runs(((size_t)2 << 20) - 16, (size_t)1 << 20), 0);
+    assert_int_equal(tagci_sample_runs((size_t)2 << 20, (size_t)1 << 20), (1 << 17) / TAGCI_SAMPLE_RUN);
+    assert_int_equal(tagci_sample_runs((size_t)64 << 20, (size_t)64 << 12), (1 << 20) / TAGCI_SAMPLE_RUN);
     for (size_t n = (size_t)4 << 20; n < (size_t)64 << 20; n += n / 7) { /* it reaches from end to end */
         size_t runs = tagci_sample_runs(n, n / 3);
         assert_true(tagci_sample_at(n, runs, 0) <= n / runs);
