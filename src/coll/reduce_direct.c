@@ -6,8 +6,9 @@
  * sizes: a receive is posted with room for the largest frame.
  *
  * Order of sending: first chunk of every owner, then the second ...; owners in rotation from the next rank on. An owner
- * decodes chunk by chunk, in each rank by rank. It keeps receives for the chunk being decoded posted for every rank, so the
- * oldest chunk in flight anywhere can always be delivered: no cycle of waits. */
+ * decodes chunk by chunk, each when the frames of all ranks are here: then the sum stays in the caches while they are
+ * added, rank by rank. It keeps receives for the chunk being decoded posted for every rank, so the oldest chunk in flight
+ * anywhere can always be delivered: no cycle of waits. */
 #include <string.h>
 
 #include "coll/cuts.h"
@@ -32,15 +33,16 @@ struct direct {
     uint64_t *bitmap;
     int free_slot[slots], n_free;
 
-    /* receiving: chunk `decoding` of the own part, next frame that of rank `source` */
+    /* receiving: chunk `decoding` of the own part */
     size_t decoding;
-    int source;
-    size_t *posted;     /* for each rank: receives posted so far */
-    unsigned char *in;  /* ranks * window * bound */
-    int *in_bytes;      /* -1: not here yet */
-    unsigned char *own; /* frame of this rank for itself */
-    void *sum;          /* the own part in the work type, or NULL: recvbuf takes it */
-    uint64_t *seen;     /* union of a chunk */
+    size_t *posted;            /* for each rank: receives posted so far */
+    unsigned char *in;         /* ranks * window * bound */
+    int *in_bytes;             /* -1: not here yet */
+    struct tagci_decode *take; /* frames of a chunk */
+    unsigned char *own;        /* frame of this rank for itself */
+    size_t own_bytes;          /* of the chunk being decoded; 0: not encoded yet */
+    void *sum;                 /* the own part in the work type, or NULL: recvbuf takes it */
+    uint64_t *seen;            /* union of a chunk */
     double in_union, kept;
 
     /* requests: [rank * window + place] of receives, then [slot] of sends */
@@ -68,7 +70,8 @@ static size_t direct_room(const struct tagci_op *op)
     size_t bytes = tagci_op_piece(1, sizeof(struct direct));
     bytes += tagci_op_piece(slots, bound) + tagci_op_piece(batch_most * tagci_cuts_runs(op), sizeof(struct tagci_run));
     bytes += tagci_op_piece(ranks, sizeof(size_t)) + tagci_op_piece(ranks * window, bound);
-    bytes += tagci_op_piece(ranks * window, sizeof(int)) + tagci_op_piece(1, bound);
+    bytes += tagci_op_piece(ranks * window, sizeof(int)) + tagci_op_piece(ranks, sizeof(struct tagci_decode));
+    bytes += tagci_op_piece(1, bound);
     bytes += tagci_op_piece(batch_most * chunk, tagci_work_size(op->type)) +
              tagci_op_piece(batch_most, (chunk + 63) / 64 * 8);
     if (!sum_in_place(op))
@@ -90,6 +93,7 @@ static void direct_lay_out(struct tagci_op *op)
     d->posted = tagci_op_take(op, ranks, sizeof(size_t));
     d->in = tagci_op_take(op, ranks * window, d->bound);
     d->in_bytes = tagci_op_take(op, ranks * window, sizeof(int));
+    d->take = tagci_op_take(op, ranks, sizeof *d->take);
     d->own = tagci_op_take(op, 1, d->bound);
     d->values = tagci_op_take(op, batch_most * chunk, tagci_work_size(op->type));
     d->bitmap = tagci_op_take(op, batch_most, (chunk + 63) / 64 * 8);
@@ -119,7 +123,7 @@ static enum tagci_progress direct_begin(struct tagci_op *op)
         tagci_op_leave_line(op); /* messages between pairs only, from here on */
     d->level = d->decoding = 0;
     d->turn = 1;
-    d->source = 0;
+    d->own_bytes = 0;
     d->in_union = d->kept = 0;
     d->broken = MPI_SUCCESS;
     tagci_messages_begin(&d->messages);
@@ -210,55 +214,83 @@ static int chunk_decoded(struct tagci_op *op, size_t n, void *sum, size_t at)
     return MPI_SUCCESS;
 }
 
-/* Takes the next frame in order, if it is here. */
+/* Where the frame of a rank for the chunk being decoded arrives. */
+static int place_of(const struct direct *d, int rank)
+{
+    return rank * window + (int)(d->decoding % window);
+}
+
+static int chunk_is_here(const struct tagci_op *op)
+{
+    const struct direct *d = op->state;
+    for (int r = 0; r < op->geometry.ranks; r++)
+        if (r != op->comm->rank && d->in_bytes[place_of(d, r)] < 0)
+            return 0;
+    return 1;
+}
+
+/* This rank's frame for itself. It does not travel: the shortest index is not worth its time, nor is a checksum. */
+static int encode_own(struct tagci_op *op)
+{
+    struct direct *d = op->state;
+    struct tagci_chunk own;
+    double then = MPI_Wtime();
+    describe(op, 0, op->comm->rank, d->decoding, d->own, &own);
+    own.index = TAGCI_INDEX_BITMAP;
+    own.seal = 0;
+    int failed = tagci_op_ran(op, op->backend->encode(op->order, &own, 1));
+    tagci_op_count(op, TAGC_STAT_TIME_ENCODE, MPI_Wtime() - then);
+    d->kept += (double)own.kept;
+    d->own_bytes = own.frame_bytes;
+    return failed;
+}
+
+/* Reads and checks the frame of a rank. */
+static int take_frame(struct tagci_op *op, int r, size_t n, void *sum)
+{
+    struct direct *d = op->state;
+    int own = r == op->comm->rank, place = place_of(d, r);
+    const unsigned char *frame = own ? d->own : d->in + (size_t)place * d->bound;
+    size_t bytes = own ? d->own_bytes : (size_t)d->in_bytes[place];
+    const char *why;
+    tagci_op_count(op, TAGC_STAT_BYTES_RECEIVED, own ? 0 : (double)bytes);
+    d->take[r] = (struct tagci_decode){.n = n, .sum = sum, .seen = d->seen, .first = r == 0};
+    if (tagci_frame_read(frame, bytes, op->type, n, !own && op->settings->checksum, &d->take[r].frame, &why))
+        return tagci_error(TAGC_ERR_WIRE, "%s: tensor \"%s\": frame %zu of rank %d: %s", op->args.call,
+                           tagci_op_tensor_name(op), d->decoding, r, why);
+    return MPI_SUCCESS;
+}
+
+/* Encodes the own frame of the next chunk, and decodes the chunk if all is here. */
 static int decode_next(struct tagci_op *op, int *did)
 {
     struct direct *d = op->state;
     const struct tagci_geometry *g = &op->geometry;
-    int me = op->comm->rank, r = d->source;
-    size_t begin, n = tagci_part_chunk(g, me, d->decoding, &begin), at = begin - g->offset[me];
-    const unsigned char *frame = d->own;
-    size_t bytes;
-    int place = r * window + (int)(d->decoding % window);
-    if (r == me) {
-        double then = MPI_Wtime();
-        struct tagci_chunk own;
-        describe(op, 0, me, d->decoding, d->own, &own);
-        int failed = tagci_op_ran(op, op->backend->encode(op->order, &own, 1));
-        if (failed)
+    int me = op->comm->rank, failed = MPI_SUCCESS;
+    if (!d->own_bytes) {
+        *did = 1;
+        if ((failed = encode_own(op)))
             return failed;
-        d->kept += (double)own.kept;
-        bytes = own.frame_bytes;
-        tagci_op_count(op, TAGC_STAT_TIME_ENCODE, MPI_Wtime() - then);
-    } else {
-        if (d->in_bytes[place] < 0)
-            return MPI_SUCCESS;
-        frame = d->in + (size_t)place * d->bound;
-        bytes = (size_t)d->in_bytes[place];
-        tagci_op_count(op, TAGC_STAT_BYTES_RECEIVED, (double)bytes);
     }
+    if (!chunk_is_here(op))
+        return MPI_SUCCESS;
     *did = 1;
     double then = MPI_Wtime();
-    size_t width = tagci_work_size(op->type);
-    char *sum = d->sum ? d->sum : result_at(op);
-    struct tagci_decode take = {.n = n, .sum = sum + at * width, .seen = d->seen, .first = r == 0};
-    const char *why;
-    if (tagci_frame_read(frame, bytes, op->type, n, op->settings->checksum, &take.frame, &why)) {
-        if (!d->broken)
-            d->broken = tagci_error(TAGC_ERR_WIRE, "%s: tensor \"%s\": frame %zu of rank %d: %s", op->args.call,
-                                    tagci_op_tensor_name(op), d->decoding, r, why);
-    } else if (!d->broken) {
-        d->broken = tagci_op_ran(op, op->backend->decode(op->order, &take, 1));
-    }
-    int code = r == me ? MPI_SUCCESS : post_receive(op, r);
-    if (++d->source == g->ranks) {
-        if (!d->broken)
-            d->broken = chunk_decoded(op, n, take.sum, at);
-        d->source = 0;
-        d->decoding++;
-    }
+    size_t begin, n = tagci_part_chunk(g, me, d->decoding, &begin), at = begin - g->offset[me];
+    char *sum = (char *)(d->sum ? d->sum : result_at(op)) + at * tagci_work_size(op->type);
+    for (int r = 0; r < g->ranks && !d->broken; r++)
+        d->broken = take_frame(op, r, n, sum);
+    if (!d->broken)
+        d->broken = tagci_op_ran(op, op->backend->decode(op->order, d->take, (size_t)g->ranks));
+    if (!d->broken)
+        d->broken = chunk_decoded(op, n, sum, at);
+    for (int r = 0; r < g->ranks && !failed; r++)
+        if (r != me)
+            failed = post_receive(op, r);
+    d->decoding++;
+    d->own_bytes = 0;
     tagci_op_count(op, TAGC_STAT_TIME_DECODE, MPI_Wtime() - then);
-    return code;
+    return failed;
 }
 
 /* Learns of messages sent and received; blocks for one if the operation may. */
@@ -295,9 +327,8 @@ static enum tagci_progress direct_exchange(struct tagci_op *op)
             return tagci_op_fail(op, code);
         if (!did && !op->blocking) {
             /* one more round if the look brought what the next step waits for */
-            int place = d->source * window + (int)(d->decoding % window);
-            int ready = (d->decoding < own && (d->source == op->comm->rank || d->in_bytes[place] >= 0)) ||
-                        (d->n_free && !all_sent) || (all_sent && d->n_free == slots && d->decoding == own);
+            int ready = (d->decoding < own && chunk_is_here(op)) || (d->n_free && !all_sent) ||
+                        (all_sent && d->n_free == slots && d->decoding == own);
             if (!ready)
                 return TAGCI_PENDING;
         }
