@@ -81,33 +81,78 @@ static inline size_t tagci_coded_seek(const unsigned char *high, size_t bucket)
     }
 }
 
+#define TAGCI_CODED_PIECE 64 /* words of a bitmap that are taken apart at once */
+
+/* Positions of the set bits of words [from, to) of a bitmap, `step` of a word at a time whether it has as many or not:
+ * at has room for step more. Returns their number. */
+static inline __attribute__((always_inline)) size_t tagci_coded_positions(const uint64_t *bitmap, size_t from,
+                                                                          size_t to, int step, uint32_t *at)
+{
+    uint32_t *next = at;
+    for (size_t w = from; w < to; w++) {
+        uint64_t bits = bitmap[w];
+        uint32_t *put = next;
+        next += __builtin_popcountll(bits);
+        do {
+            for (int j = 0; j < step; j++, bits &= bits - 1)
+                *put++ = (uint32_t)(w * 64) + (uint32_t)__builtin_ctzll(bits | (uint64_t)1 << 63);
+        } while (bits);
+    }
+    return (size_t)(next - at);
+}
+
+/* A stream of numbers of a few bits in 64-bit words. */
+struct tagci_coded_stream {
+    unsigned char *to;
+    uint64_t word;
+    unsigned filled;
+};
+
+static inline void tagci_coded_put(struct tagci_coded_stream *s, uint64_t bits, unsigned width) /* 0 to 63 of them */
+{
+    s->word |= bits << s->filled;
+    s->filled += width;
+    if (s->filled >= 64) {
+        memcpy(s->to, &s->word, 8);
+        s->to += 8;
+        s->filled -= 64;
+        s->word = bits >> (width - s->filled);
+    }
+}
+
 /* Codes the `kept` set bits of a bitmap of n bits; high and low: room for the words of their shape. */
 static inline void tagci_coded_write(const uint64_t *bitmap, size_t n, const struct tagci_coded *c, unsigned char *high,
                                      unsigned char *low)
 {
-    unsigned l = c->low_bits, filled = 0;
-    uint64_t mask = ((uint64_t)1 << l) - 1, high_word = 0, low_word = 0;
-    size_t at = 0, i = 0; /* word of the high part that high_word is */
-    for (size_t p = 0; p < n; p += 64)
-        for (uint64_t bits = bitmap[p / 64]; bits; bits &= bits - 1, i++) {
-            size_t position = p + (size_t)__builtin_ctzll(bits), bit = (position >> l) + i;
-            for (; at < bit / 64; at++, high_word = 0)
-                tagci_bitmap_put(high, at, high_word);
-            high_word |= (uint64_t)1 << bit % 64;
-            uint64_t rest = position & mask;
-            low_word |= rest << filled;
-            filled += l;
-            if (filled >= 64) {
-                memcpy(low, &low_word, 8);
-                low += 8;
-                filled -= 64;
-                low_word = filled ? rest >> (l - filled) : 0;
-            }
+    const unsigned l = c->low_bits;
+    const uint32_t mask = ((uint32_t)1 << l) - 1;
+    struct tagci_coded_stream lows = {low, 0, 0};
+    uint32_t p[TAGCI_CODED_PIECE * 64 + 4];
+    uint64_t word = 0;
+    size_t words = tagci_bitmap_words(n), at = 0, before = 0; /* at: word of the high part that `word` is */
+    for (size_t from = 0; from < words; from += TAGCI_CODED_PIECE) {
+        size_t to = from + TAGCI_CODED_PIECE < words ? from + TAGCI_CODED_PIECE : words, i = 0;
+        size_t count =
+            l > 4 ? tagci_coded_positions(bitmap, from, to, 2, p) : tagci_coded_positions(bitmap, from, to, 4, p);
+        for (; i + 4 <= count; i += 4)
+            tagci_coded_put(&lows,
+                            (p[i] & mask) | (uint64_t)(p[i + 1] & mask) << l | (uint64_t)(p[i + 2] & mask) << 2 * l |
+                                (uint64_t)(p[i + 3] & mask) << 3 * l,
+                            4 * l);
+        for (; i < count; i++)
+            tagci_coded_put(&lows, p[i] & mask, l);
+        for (i = 0; i < count; i++) {
+            size_t bit = (p[i] >> l) + before + i;
+            for (; at < bit / 64; at++, word = 0)
+                tagci_bitmap_put(high, at, word);
+            word |= (uint64_t)1 << bit % 64;
         }
-    for (; at < c->high_words; at++, high_word = 0)
-        tagci_bitmap_put(high, at, high_word);
-    if (filled)
-        memcpy(low, &low_word, 8);
+        before += count;
+    }
+    for (; at < c->high_words; at++, word = 0)
+        tagci_bitmap_put(high, at, word);
+    if (lows.filled)
+        memcpy(lows.to, &lows.word, 8);
 }
 
 #endif
