@@ -14,7 +14,7 @@ struct tagci_nodes {
     int node, local;     /* this rank's */
     struct tagci_comm *here, *across;
     struct tagci_lanes *lanes; /* of `here` */
-    int rank[]; /* of node k, local l: rank[k * per_node + l] */
+    int rank[];                /* of node k, local l: rank[k * per_node + l] */
 };
 
 /* Ranks of c on this rank's node, as a communicator. Collective. */

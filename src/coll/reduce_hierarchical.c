@@ -29,10 +29,10 @@ struct place {
 
 struct hierarchical {
     struct tagci_op between;
-    void *stripe; /* sum over the node */
-    void *held;   /* residual of the stripe */
-    void *sum;    /* the own part */
-    int at;       /* stage of the operation between nodes */
+    void *stripe;        /* sum over the node */
+    void *held;          /* residual of the stripe */
+    void *sum;           /* the own part */
+    int at;              /* stage of the operation between nodes */
     size_t *length;      /* of each stripe */
     struct place *place; /* in the stripes of others, what was given of them; in the own, what was put in */
     size_t summed;       /* elements of the own stripe that are complete */

@@ -39,10 +39,10 @@ struct run {
     size_t stretch; /* 0: owners' parts */
     TAGC_Tensor tensor;
     struct t_buffer send, recv;
-    double *in, *before, *after, *v;                    /* of this rank */
-    double *sums;                                       /* over ranks: sent, tolerance */
-    double *acc_tolerance, *acc_own;                    /* over steps */
-    long double *acc_in, *acc_out; /* wider than what they add, so that the check's own rounding does not count */
+    double *in, *before, *after, *v; /* of this rank */
+    double *sums;                    /* over ranks: sent, tolerance */
+    double *acc_tolerance, *acc_own; /* over steps */
+    long double *acc_in, *acc_out;   /* wider than what they add, so that the check's own rounding does not count */
 };
 
 static double to_work(int type, double x)
