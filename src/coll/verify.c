@@ -201,7 +201,8 @@ static double tolerance(const struct tagci_op *op)
 static enum tagci_progress compare_sums(struct tagci_op *op)
 {
     struct tagci_verify *v = op->verify;
-    double scale = op->average ? 1.0 / op->geometry.ranks : 1, floor = op->type == TAGCI_F16 ? 0x1p-24 : FLT_TRUE_MIN;
+    static const double least[TAGCI_TYPES] = {0x1p-149, 0x1p-24, 0x1p-133, 0x1p-1074}; /* step of subnormal numbers */
+    double scale = op->average ? 1.0 / op->geometry.ranks : 1, floor = least[op->type];
     double limit = op->type == TAGCI_F16 ? 65504 : op->type == TAGCI_F64 ? DBL_MAX : FLT_MAX;
     int lost = op->lossy && !op->residual_out; /* dropped on request: what was sent is not known any more */
     size_t n = lost ? 0 : result_length(op);

@@ -305,6 +305,15 @@ static void nothing_is_lost_silently(void)
         }
         OK(TAGC_Tensor_free(&t));
     }
+    /* a mean of the least bfloat16 numbers is rounded to one: not a difference */
+    uint16_t least[64], mean[64];
+    TAGC_Tensor t = t_tensor(MPI_COMM_WORLD, "least", 64, T_BF16, "algorithm=direct verify=error");
+    for (int i = 0; i < 64; i++)
+        least[i] = (uint16_t)(1 + t_rank);
+    OK(TAGC_Allreduce(least, mean, 64, TAGC_BFLOAT16, TAGC_AVG, MPI_COMM_WORLD, t));
+    for (int i = 0; i < 64; i++)
+        CHECK(fabs(mean[i] - (t_size + 1) / 2.) <= 0.5, "%u", mean[i]);
+    OK(TAGC_Tensor_free(&t));
 }
 
 /* case 20, the choice only: what MPI does as well or better inside a node, auto leaves to MPI, and says why. */
