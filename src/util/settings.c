@@ -383,6 +383,10 @@ enum tagci_setting_error tagci_settings_exact(struct tagci_settings *out, char *
     out->value = TAGCI_VALUE_NATIVE;
     out->source[TAGCI_SET_SPARSITY] = out->source[TAGCI_SET_THRESHOLD] = TAGCI_FROM_DEFAULT;
     out->source[TAGCI_SET_VALUE] = TAGCI_FROM_DEFAULT;
+    if (out->gather != TAGCI_GATHER_LOSSLESS && out->gather != TAGCI_GATHER_NATIVE) {
+        out->gather = plain.gather;
+        out->source[TAGCI_SET_GATHER] = TAGCI_FROM_DEFAULT;
+    }
     return TAGCI_SETTING_OK;
 }
 

@@ -249,6 +249,28 @@ static void memory(void)
     t_agree();
 }
 
+/* Without a tensor nothing is rounded, whatever the environment says. */
+static void exact(void)
+{
+    enum { N = 1000 };
+    static const char *const asked[] = {"int8", "bfloat16", "native", "lossless"};
+    float own[N], *got = malloc(sizeof own * (size_t)t_size), *want = malloc(sizeof own * (size_t)t_size);
+    t_fill(T_GAUSSIAN, T_F32, t_rank, 0, own, N);
+    OK(MPI_Allgather(own, N, MPI_FLOAT, want, N, MPI_FLOAT, MPI_COMM_WORLD));
+    for (size_t i = 0; i < COUNT(asked); i++) {
+        MPI_Comm fresh; /* settings without a tensor are a communicator's, read at its first call */
+        t_step("no tensor, TAGC_GATHER=%s", asked[i]);
+        setenv("TAGC_GATHER", asked[i], 1);
+        MPI_Comm_dup(MPI_COMM_WORLD, &fresh);
+        OK(TAGC_Allgather(own, N, MPI_FLOAT, got, N, MPI_FLOAT, fresh, TAGC_TENSOR_NULL));
+        CHECK(!memcmp(got, want, sizeof own * (size_t)t_size));
+        MPI_Comm_free(&fresh);
+    }
+    unsetenv("TAGC_GATHER");
+    free(got);
+    free(want);
+}
+
 static void others(void)
 {
     t_step("case 4: sendbuf is the own part of recvbuf");
@@ -292,6 +314,7 @@ int main(int argc, char **argv)
     cross_product(argc > 1 ? (unsigned)atoi(argv[1]) : 1);
     long_parts();
     memory();
+    exact();
     others();
     return t_end();
 }
