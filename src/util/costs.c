@@ -68,8 +68,9 @@ int tagci_costs_read(const char *path, struct tagci_costs *costs, char *why, siz
     *costs = tagci_costs_builtin;
     int number = 0, bad = 0;
     while (!bad && fgets(line, sizeof line, f)) {
+        size_t length = strlen(line);
         number++;
-        bad = take_line(line, costs);
+        bad = length == 0 || (line[length - 1] != '\n' && !feof(f)) || take_line(line, costs);
     }
     if (bad)
         snprintf(why, size, "its line %d is no \"NAME SECONDS\" that tagc_bench tune writes", number);

@@ -349,6 +349,7 @@ static void given_costs_expect_file_read(void **state)
         assert_int_equal(with("field", pairs), TAGCI_SETTING_BAD);
         assert_non_null(strstr(why, "line 2"));
     }
+    assert_int_equal(tagci_costs_read("/dev/zero", &again, why, sizeof why), -1);
     remove(name);
     assert_int_equal(with("field", pairs), TAGCI_SETTING_BAD);
     assert_non_null(strstr(why, name));
@@ -366,6 +367,18 @@ static void given_no_tensor_expect_exact(void **state)
     assert_true(s.sparsity.share[0] == 0 && s.threshold == 0);
     assert_int_equal(s.value, TAGCI_VALUE_NATIVE);
     assert_int_equal(s.algorithm, TAGCI_ALGORITHM_DIRECT);
+    static const struct {
+        const char *asked;
+        int becomes;
+    } gathers[] = {{"int8", TAGCI_GATHER_LOSSLESS},
+                   {"bfloat16", TAGCI_GATHER_LOSSLESS},
+                   {"lossless", TAGCI_GATHER_LOSSLESS},
+                   {"native", TAGCI_GATHER_NATIVE}};
+    for (size_t i = 0; i < sizeof gathers / sizeof gathers[0]; i++) {
+        setenv("TAGC_GATHER", gathers[i].asked, 1);
+        assert_int_equal(tagci_settings_exact(&s, why, sizeof why), TAGCI_SETTING_OK);
+        assert_int_equal(s.gather, gathers[i].becomes);
+    }
 }
 
 static void given_schedule_expect_share_of_call(void **state)
