@@ -10,4 +10,7 @@ int bench_kernels(int argc, char **argv);
 int bench_lossless(int argc, char **argv);
 int bench_tune(int argc, char **argv);
 
+/* A number of a command line, more than 0 and at most `most`. Returns 0, or -1: text is NULL or says no such number. */
+int bench_read_number(const char *text, double most, double *x);
+
 #endif

@@ -282,8 +282,7 @@ static int usage(void)
 int bench_kernels(int argc, char **argv)
 {
     enum tagci_type type = TAGCI_F32;
-    double share = 0.2, seconds = 0.2;
-    size_t n = 0;
+    double share = 0.2, seconds = 0.2, n = 0;
     int most = 1, failed = 0;
     for (int i = 1; i < argc; i += 2) {
         const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
@@ -294,23 +293,23 @@ int bench_kernels(int argc, char **argv)
             type = type_named(value);
             break;
         case 'n':
-            n = strtoull(value, NULL, 0);
+            failed |= bench_read_number(value, 0x1p40, &n);
             break;
         case 'd':
-            share = atof(value);
+            failed |= bench_read_number(value, 1, &share);
             break;
         default:
-            seconds = atof(value);
+            failed |= bench_read_number(value, 3600, &seconds);
         }
     }
-    if (type == TAGCI_TYPES || !(share >= 0 && share <= 1))
+    if (type == TAGCI_TYPES || failed)
         return usage();
 #ifdef _OPENMP
     most = omp_get_max_threads();
 #endif
     tagcb_openmp.open();
-    if (n)
-        failed = one_size(type, n, share, seconds, most);
+    if (n >= 1)
+        failed = one_size(type, (size_t)n, share, seconds, most);
     else
         failed = one_size(type, TAGCI_CHUNK_MAX, share, seconds, most) ||
                  one_size(type, (size_t)16 << 20, share, seconds, most);

@@ -134,19 +134,19 @@ static int usage(void)
 
 int bench_lossless(int argc, char **argv)
 {
-    struct bench b = {.n = (size_t)1 << 20, .seconds = 0.3};
+    struct bench b = {.seconds = 0.3};
+    double n = 1 << 20;
     size_t other = 0;
     int i = 1;
     for (; i + 1 < argc && argv[i][0] == '-'; i += 2)
-        if (!strcmp(argv[i], "-n"))
-            b.n = strtoull(argv[i + 1], NULL, 0);
-        else if (!strcmp(argv[i], "-s"))
-            b.seconds = atof(argv[i + 1]);
-        else
+        if (!strcmp(argv[i], "-n") ? bench_read_number(argv[i + 1], 0x1p40, &n)
+                                   : strcmp(argv[i], "-s") || bench_read_number(argv[i + 1], 3600, &b.seconds))
             return usage();
+    b.n = (size_t)n;
     if (argc - i == 2) {
-        if (read_floats(argv[i], &b.now, &b.n) || read_floats(argv[i + 1], &b.before, &other) || b.n != other) {
-            fputs("tagc_bench: cannot read two states of the same length\n", stderr);
+        if (read_floats(argv[i], &b.now, &b.n) || read_floats(argv[i + 1], &b.before, &other) || b.n != other ||
+            b.n == 0) {
+            fputs("tagc_bench: cannot read two states of the same length, 1 or more\n", stderr);
             return 1;
         }
     } else if (argc != i || b.n == 0) {

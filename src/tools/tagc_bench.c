@@ -3,6 +3,7 @@
  *
  * tagc_bench: measures the library. The first argument says what. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/bench.h"
@@ -21,6 +22,13 @@ static const struct {
     {"kernels", bench_kernels, "rates of the kernels beside memcpy; no MPI"},
     {"lossless", bench_lossless, "the compressor of the all-gather: ratios and rates on one core; no MPI"},
 };
+
+int bench_read_number(const char *text, double most, double *x)
+{
+    char *end;
+    *x = text ? strtod(text, &end) : 0;
+    return *x > 0 && *x <= most && !*end ? 0 : -1;
+}
 
 int main(int argc, char **argv)
 {
