@@ -238,6 +238,7 @@ TAGC_API int TAGC_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count
  * (where it is worth it: over a network, or wherever the setting is named). native: MPI's own. bfloat16, int8: rounded
  * first; every rank then holds the same rounded bits, the owner's own part in recvbuf included, but in place the own part
  * stays as it was. Error: half a unit of bfloat16; half a step of int8, 1/127 of the largest of 128 values.
+ * The step is a bfloat16 number, a multiple of 9.2e-41 at least: blocks whose values are all below 1e-38 lose more.
  * tensor: of the total length and of recvtype; sendtype is then the same. Other types are MPI's own.
  * Coded: float, double, TAGC_FLOAT16, TAGC_BFLOAT16, sent and received as the same type. In place, sendcount and sendtype
  * are ignored; a sendbuf that is the rank's own part of recvbuf is MPI_ERR_BUFFER. */
