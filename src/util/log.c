@@ -101,9 +101,12 @@ static FILE *file_of(const char *name, int rank)
         if (strcmp(files[i].name, name) == 0)
             return files[i].file;
     char *copy = nfiles < FILES ? strdup(name) : NULL;
-    if (!copy)
+    static int registered, said;
+    if (!copy) {
+        if (!said++)
+            fprintf(stderr, "tagc: rank %d: %d trace files are open, %s is not written\n", rank, nfiles, name);
         return NULL;
-    static int registered;
+    }
     if (!registered)
         registered = atexit(close_files) == 0;
     files[nfiles].name = copy;

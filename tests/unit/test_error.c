@@ -226,6 +226,31 @@ static void given_trace_expect_lines(void **state)
     remove(file);
 }
 
+/* Only so many files are kept open, and the first that is not is named once. */
+static void given_too_many_traces_expect_one_word(void **state)
+{
+    (void)state;
+    char name[300] = "/dev/", said[64], line[512];
+    snprintf(said, sizeof said, "said-%ld.tmp", (long)getpid());
+    int kept = dup(STDERR_FILENO);
+    assert_non_null(freopen(said, "w", stderr));
+    for (int i = 0; i < 70; i++) {
+        strcpy(name + 5 + 2 * i, "null"); /* another name each time: /dev/./././null */
+        tagci_trace(name, "line");
+        strcpy(name + 5 + 2 * i, "./");
+    }
+    fflush(stderr);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    FILE *f = fopen(said, "r");
+    assert_non_null(f);
+    assert_non_null(fgets(line, sizeof line, f));
+    assert_non_null(strstr(line, "is not written"));
+    assert_null(fgets(line, sizeof line, f));
+    fclose(f);
+    remove(said);
+}
+
 static void given_finalize_expect_life_after(void **state)
 {
     (void)state;
