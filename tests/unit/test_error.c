@@ -282,6 +282,7 @@ int main(void)
         cmocka_unit_test_setup(given_many_errors_expect_bounded_codes, start_mpi),
         cmocka_unit_test_setup(given_threads_expect_right_classes, start_mpi),
         cmocka_unit_test_setup(given_trace_expect_lines, start_mpi),
+        cmocka_unit_test_setup(given_too_many_traces_expect_one_word, start_mpi),
         cmocka_unit_test_setup(given_finalize_expect_life_after, start_mpi),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
