@@ -209,10 +209,39 @@ static struct tagci_order *order_make(void)
     return &o->head;
 }
 
+static int do_copy(struct tagcb_fake_work *w)
+{
+    tagcb_fake_copy(w->a, w->b, w->n);
+    return 0;
+}
+
+static struct tagcb_fake_copies copies;
+
+/* Put on an order (1), or its turn has come (-1). */
+static void note_copy(const struct tagcb_fake_work *w, int change)
+{
+    int in = inside(&device, w->b), back = inside(&device, w->a);
+    if (w->run != do_copy || in == back)
+        return;
+    pthread_mutex_lock(&lock);
+    *(in ? &copies.in : &copies.back) += change;
+    copies.put_back += back && change > 0;
+    pthread_mutex_unlock(&lock);
+}
+
+struct tagcb_fake_copies tagcb_fake_copies(void)
+{
+    pthread_mutex_lock(&lock);
+    struct tagcb_fake_copies now = copies;
+    pthread_mutex_unlock(&lock);
+    return now;
+}
+
 static void drain(struct fake_order *o, uint64_t upto)
 {
     for (; o->done < upto; o->done++) {
         struct tagcb_fake_work *w = &o->ring[o->done % o->room];
+        note_copy(w, -1);
         if (w->fails || (!o->failed && w->run(w))) {
             what_failed = w->name;
             o->failed = 1;
@@ -240,6 +269,7 @@ int tagcb_fake_put(struct tagci_order *order, struct tagcb_fake_work w)
     if (o->put - o->done == o->room)
         drain(o, o->done + 1);
     o->ring[o->put++ % o->room] = w;
+    note_copy(&w, 1);
     return 0;
 }
 
@@ -337,12 +367,6 @@ static void release(struct tagci_order *order, enum tagci_memory kind, void *at)
     (void)kind;
     drain(of(order), of(order)->put);
     tagcb_fake_free(at);
-}
-
-static int do_copy(struct tagcb_fake_work *w)
-{
-    tagcb_fake_copy(w->a, w->b, w->n);
-    return 0;
 }
 
 static int copy(struct tagci_order *order, void *to, const void *from, size_t bytes)

@@ -19,6 +19,12 @@ void tagcb_fake_polls(int times);
 void tagcb_fake_fail_at(uint64_t k, int late);
 int tagcb_fake_failed(void);  /* whether the k-th was reached */
 size_t tagcb_fake_held(void); /* blocks of memory and orders that are there now */
+/* Copies from the device's memory (in) and to it (back). */
+struct tagcb_fake_copies {
+    int in, back; /* on an order, and not yet done */
+    int put_back; /* put on one so far */
+};
+struct tagcb_fake_copies tagcb_fake_copies(void);
 
 /* Memory of the fake device for a test's own data, without an order: zero bytes are NULL. */
 void *tagcb_fake_alloc(enum tagci_memory kind, size_t bytes);

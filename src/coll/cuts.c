@@ -14,6 +14,7 @@ struct tagci_cuts {
     /* Stretches: the owners' parts, or pieces of `length` elements of the whole vector; with `same` one cut for all. */
     size_t length; /* 0: owners' parts */
     size_t stretches;
+    size_t found; /* of these, so far */
     int same;
     struct tagci_cut *cut;
     /* Where ties are cut short in a stretch that goes on from one chunk to the next: how many of them may still be kept
@@ -61,6 +62,7 @@ void tagci_cuts_lay_out(struct tagci_op *op)
     struct tagci_cuts *c = op->cuts = tagci_op_take(op, 1, sizeof *c);
     c->length = stretch_length(op);
     c->stretches = stretch_count(op);
+    c->found = 0;
     c->cut = tagci_op_take(op, c->stretches, sizeof *c->cut);
     c->ties_left = tagci_op_take(op, op->geometry.first[op->geometry.ranks], sizeof *c->ties_left);
     c->choice = tagci_op_take(op, choices(op), sizeof *c->choice);
@@ -172,6 +174,20 @@ static int find_some(struct tagci_op *op, size_t s, size_t n)
     return 0;
 }
 
+/* How many stretches from s on have come, and may be looked at together. */
+static size_t that_have_come(struct tagci_op *op, size_t s)
+{
+    size_t n = 0, most = op->cuts->stretches - s, begin, end;
+    stretch(op, s, &begin, &end);
+    size_t here = tagci_op_come(op, end);
+    most = most < most_choices ? most : most_choices;
+    if (here == op->geometry.n)
+        return most;
+    for (; n < most && end <= here; n++)
+        stretch(op, s + n + 1 < op->cuts->stretches ? s + n + 1 : s + n, &begin, &end);
+    return n;
+}
+
 enum tagci_progress tagci_cuts_find(struct tagci_op *op)
 {
     struct tagci_cuts *c = op->cuts;
@@ -186,12 +202,14 @@ enum tagci_progress tagci_cuts_find(struct tagci_op *op)
         return TAGCI_THROUGH;
     }
     c->same = 0;
-    for (size_t s = 0, n; s < c->stretches; s += n) {
-        n = c->stretches - s < most_choices ? c->stretches - s : most_choices;
-        if (find_some(op, s, n)) {
-            for (s = 0; s < c->stretches; s++)
+    for (size_t n; c->found < c->stretches; c->found += n) {
+        if (!(n = that_have_come(op, c->found)))
+            return TAGCI_PENDING;
+        if (find_some(op, c->found, n)) {
+            for (size_t s = 0; s < c->stretches; s++)
                 c->cut[s] = TAGCI_CUT_NONZERO;
             op->broken = tagci_op_ran(op, -1);
+            n = c->stretches - c->found;
         }
     }
     return TAGCI_THROUGH;

@@ -107,7 +107,8 @@ static int copy_in(struct tagci_device *d, const struct tagci_edge *e)
 
 static int copy_back(struct tagci_device *d, const struct tagci_edge *e)
 {
-    return e->here ? tagci_device_copy(d, e->user + e->back_from, e->here + e->back_from, e->back_bytes) : 0;
+    int all = !e->here || e->gone == e->back_bytes; /* already on their way */
+    return all ? 0 : tagci_device_copy(d, e->user + e->back_from, e->here + e->back_from, e->back_bytes);
 }
 
 /* ---- Straight to MPI ---- */
@@ -244,8 +245,10 @@ size_t tagci_op_edge_room(const struct tagci_op *op, enum tagci_memory kind)
 void tagci_op_lay_out_edges(struct tagci_op *op)
 {
     struct tagci_edge *e = op->edges.at;
-    for (int i = 0; i < TAGCI_EDGES; i++)
+    for (int i = 0; i < TAGCI_EDGES; i++) {
         e[i].here = op->copied[i] ? tagci_op_take_data(op, e[i].bytes, 1) : NULL;
+        e[i].gone = 0;
+    }
     if (e[TAGCI_EDGE_RESIDUAL].here)
         op->residual = e[TAGCI_EDGE_RESIDUAL].here;
     if (e[TAGCI_EDGE_SPARE].here)
@@ -254,7 +257,10 @@ void tagci_op_lay_out_edges(struct tagci_op *op)
         e[TAGCI_EDGE_RESIDUAL].user = op->tensor->residual;
         e[TAGCI_EDGE_SPARE].user = op->tensor->spare;
     }
-    op->edges.begun = 0;
+    op->edges.begun = op->edges.come = op->edges.failed = 0;
+    int input = op->copied[op->in_place ? TAGCI_EDGE_RECV : TAGCI_EDGE_SEND] || op->copied[TAGCI_EDGE_RESIDUAL];
+    op->edges.streamed = input && !op->order && op->algorithm->takes != TAGCI_WHOLE && op->compressible &&
+                         op->settings->verify == TAGCI_VERIFY_OFF;
     op->args.sendbuf = op->user_send;
     op->args.recvbuf = op->user_recv;
     put_into(&op->edges, &op->args);
@@ -267,11 +273,122 @@ void tagci_op_leave_edges(struct tagci_op *op)
     op->args.recvbuf = op->user_recv;
 }
 
-/* The mark behind the copies. 1: passed; 0: not yet; -1: failed. */
-static int passed(struct tagci_op *op)
+/* ---- In ---- */
+
+enum { stretches = TAGCI_MARKS - 2 }; /* a mark of the order of copies for each */
+
+/* Chunks come in the order in which they are taken, first of all by who looks for cuts in them. */
+static int part_by_part(const struct tagci_op *op)
+{
+    return op->share > 0 || op->algorithm->takes == TAGCI_BY_PART;
+}
+
+static size_t turns(const struct tagci_op *op)
+{
+    const struct tagci_geometry *g = &op->geometry;
+    return part_by_part(op) ? g->first[g->ranks] : tagci_longest_part_chunks(g) * (size_t)g->ranks;
+}
+
+static size_t turn_of(const struct tagci_op *op, int owner, size_t c)
+{
+    size_t ranks = (size_t)op->geometry.ranks, behind = (size_t)(owner - op->comm->rank) + ranks - 1;
+    return part_by_part(op) ? op->geometry.first[owner] + c : c * ranks + behind % ranks;
+}
+
+/* The chunk of this turn: its elements, 0 if the part has no such chunk. *owner: that of an earlier turn, or 0. */
+static size_t chunk_of(const struct tagci_op *op, size_t turn, int *owner, size_t *begin)
+{
+    const struct tagci_geometry *g = &op->geometry;
+    size_t ranks = (size_t)g->ranks, c = turn / ranks;
+    if (part_by_part(op)) {
+        while (turn >= g->first[*owner + 1])
+            ++*owner;
+        c = turn - g->first[*owner];
+    } else {
+        *owner = (int)(((size_t)op->comm->rank + 1 + turn) % ranks);
+        if (c >= tagci_part_chunks(g, *owner))
+            return 0;
+    }
+    return tagci_part_chunk(g, *owner, c, begin);
+}
+
+static int stretch_of(size_t turn, size_t of)
+{
+    return (int)(turn * stretches / of);
+}
+
+/* Input and residual of the elements [from, to). */
+static int copy_elements(struct tagci_op *op, size_t from, size_t to)
+{
+    const struct tagci_edge *in = &op->edges.at[op->in_place ? TAGCI_EDGE_RECV : TAGCI_EDGE_SEND];
+    const struct tagci_edge *e[] = {in, &op->edges.at[TAGCI_EDGE_RESIDUAL]};
+    size_t size[] = {tagci_type_size(op->type), tagci_work_size(op->type)};
+    struct tagci_order *copies = op->device->copies;
+    int failed = 0;
+    for (int i = 0; i < 2 && from < to && !failed; i++)
+        if (e[i]->here)
+            failed = op->device->of->copy(copies, e[i]->here + from * size[i], e[i]->user + from * size[i],
+                                          (to - from) * size[i]);
+    return failed;
+}
+
+static int begin_stretches(struct tagci_op *op)
+{
+    size_t turn = 0, of = turns(op), from = 0, to = 0;
+    int owner = 0, failed = 0;
+    for (int s = 0; s < stretches && !failed; s++) {
+        for (; turn < of && stretch_of(turn, of) == s && !failed; turn++) {
+            size_t begin, n = chunk_of(op, turn, &owner, &begin);
+            if (n && begin != to) {
+                failed = copy_elements(op, from, to);
+                from = begin;
+            }
+            to = n ? begin + n : to;
+        }
+        failed = failed || copy_elements(op, from, to) || op->device->of->record(op->device->copies, s);
+        from = op->edges.until[s] = to;
+    }
+    return failed;
+}
+
+/* 1: the mark is passed; 0: not yet; -1: something before it failed. */
+static int passed(const struct tagci_op *op, struct tagci_order *order, int mark, int wait)
 {
     const struct tagci_backend *b = op->device->of;
-    return op->blocking ? (b->wait(op->device->order, 0) ? -1 : 1) : b->query(op->device->order, 0);
+    return wait && op->blocking ? (b->wait(order, mark) ? -1 : 1) : b->query(order, mark);
+}
+
+static int has_come(struct tagci_op *op, int stretch, int wait)
+{
+    struct tagci_edges *e = &op->edges;
+    while (e->streamed && e->come <= stretch) {
+        int now = passed(op, op->device->copies, e->come, wait);
+        if (!now)
+            return 0;
+        e->come = now < 0 ? stretches : e->come + 1;
+        if (now < 0 && !op->broken)
+            op->broken = tagci_op_ran(op, -1);
+    }
+    return 1;
+}
+
+int tagci_op_has_come(struct tagci_op *op, int owner, size_t c)
+{
+    return !op->edges.streamed || has_come(op, stretch_of(turn_of(op, owner, c), turns(op)), 0);
+}
+
+int tagci_op_all_has_come(struct tagci_op *op)
+{
+    return has_come(op, stretches - 1, 0);
+}
+
+size_t tagci_op_come(struct tagci_op *op, size_t least)
+{
+    const struct tagci_edges *e = &op->edges;
+    size_t here = e->come ? e->until[e->come - 1] : 0;
+    while (e->streamed && e->come < stretches && has_come(op, e->come, here < least))
+        here = e->until[e->come - 1];
+    return e->streamed && e->come < stretches ? here : op->geometry.n;
 }
 
 static int begin_in(struct tagci_op *op)
@@ -279,6 +396,8 @@ static int begin_in(struct tagci_op *op)
     struct tagci_device *d = op->device;
     void *stream = op->tensor ? op->tensor->stream : NULL;
     int failed = d->of->after(d->order, stream) || d->of->after(d->copies, stream);
+    if (op->edges.streamed)
+        return failed || begin_stretches(op) ? -1 : 0;
     for (int i = 0; i < TAGCI_EDGES && !failed; i++)
         failed = copy_in(d, &op->edges.at[i]);
     return failed || d->of->record(d->order, 0) ? -1 : 0;
@@ -286,15 +405,40 @@ static int begin_in(struct tagci_op *op)
 
 enum tagci_progress tagci_op_copy_in(struct tagci_op *op)
 {
-    int now = op->edges.begun ? 0 : begin_in(op) ? -1 : op->order ? 1 : 0; /* a device's kernels wait by themselves */
-    op->edges.begun = 1;
+    struct tagci_edges *e = &op->edges;
+    int goes_on = op->order || e->streamed; /* a device's kernels wait by themselves; the others ask for each chunk */
+    int now = e->begun ? 0 : begin_in(op) ? -1 : goes_on;
+    e->begun = 1;
     if (!now)
-        now = passed(op);
+        now = passed(op, op->device->order, 0, 1);
     if (now >= 0)
         return now ? TAGCI_THROUGH : TAGCI_PENDING;
-    op->edges.begun = 0;
-    op->code = op->code ? op->code : tagci_op_ran(op, -1);
-    return op->tensor ? TAGCI_THROUGH : TAGCI_FAILED; /* with a tensor the ranks hear of it when they agree */
+    int code = op->code ? op->code : tagci_op_ran(op, -1);
+    e->begun = 0;
+    e->come = stretches;
+    op->broken = code;
+    if (op->tensor)
+        op->code = code; /* the ranks hear of it when they agree */
+    return op->tensor || e->streamed ? TAGCI_THROUGH : tagci_op_fail(op, code); /* or from the algorithm */
+}
+
+/* ---- Back ---- */
+
+void tagci_op_hand_back(struct tagci_op *op, const void *at, size_t bytes)
+{
+    for (int i = TAGCI_EDGE_RECV; i < TAGCI_EDGES && op->device && bytes; i++) {
+        struct tagci_edge *e = &op->edges.at[i];
+        const unsigned char *from = at, *begin = e->here + e->back_from;
+        if (!e->here || from < begin || from >= begin + e->back_bytes)
+            continue;
+        op->edges.failed |= tagci_device_copy(op->device, e->user + (from - e->here), at, bytes);
+        e->gone += bytes;
+    }
+}
+
+int tagci_op_hand_back_rest(struct tagci_op *op, int edge)
+{
+    return op->edges.failed || copy_back(op->device, &op->edges.at[edge]) ? -1 : 0;
 }
 
 enum tagci_progress tagci_op_copy_back(struct tagci_op *op)
@@ -303,11 +447,11 @@ enum tagci_progress tagci_op_copy_back(struct tagci_op *op)
     int now = 0;
     if (op->edges.begun == 1) {
         op->edges.begun = 2;
-        if (copy_back(d, &op->edges.at[TAGCI_EDGE_RECV]) ||
-            (op->residual_out && copy_back(d, &op->edges.at[TAGCI_EDGE_SPARE])) || d->of->record(d->order, 0))
+        if (tagci_op_hand_back_rest(op, TAGCI_EDGE_RECV) ||
+            (op->residual_out && tagci_op_hand_back_rest(op, TAGCI_EDGE_SPARE)) || d->of->record(d->order, 0))
             now = -1;
     }
     if (!now)
-        now = passed(op);
+        now = passed(op, d->order, 0, 1);
     return now < 0 ? tagci_op_run(op, -1) : now ? TAGCI_THROUGH : TAGCI_PENDING;
 }

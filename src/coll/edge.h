@@ -3,7 +3,13 @@
  *
  * The edges of a call: the user's buffers, and the tensor's residual, on the one side, what the kernels and MPI work on
  * on the other. Kernels run on the host or on a device; what they cannot reach where it is stands in a copy during the
- * call: copied in at the beginning, copied back at the end, and only what the call may write.
+ * call: copied in from the beginning on, copied back until the end, and only what the call may write.
+ *
+ * Copies, kernels and messages go on at once where that changes no bit. Input that an algorithm takes chunk by chunk is
+ * put on the order of copies whole, in a few stretches with a mark behind each, and the algorithm begins with the chunks
+ * that are here (tagci_op_has_come). Results that are final go back while others are still worked on
+ * (tagci_op_hand_back). What goes to MPI's own collective is not cut into several: the order of MPI's additions, so the
+ * bits, may depend on the length, and all ranks have to make the same calls, those without a device too.
  *
  * Where the buffers are is found out for every call. A rank's memory is its own affair: ranks may differ. */
 #ifndef TAGCI_COLL_EDGE_H
@@ -23,14 +29,20 @@ struct tagci_edge {
     int in;           /* the call reads it */
     size_t back_from; /* what the call writes: these bytes of it */
     size_t back_bytes;
+    size_t gone;         /* so many of these bytes are on their way back */
     unsigned char *here; /* the copy; NULL: none is needed */
 };
 
-enum { TAGCI_EDGE_SEND, TAGCI_EDGE_RECV, TAGCI_EDGE_RESIDUAL, TAGCI_EDGE_SPARE, TAGCI_EDGES };
+/* WHOLE: the vector of an allreduce whose second half is done on the host, by an algorithm that owns the copy. */
+enum { TAGCI_EDGE_SEND, TAGCI_EDGE_RECV, TAGCI_EDGE_RESIDUAL, TAGCI_EDGE_SPARE, TAGCI_EDGE_WHOLE, TAGCI_EDGES };
 
 struct tagci_edges {
     struct tagci_edge at[TAGCI_EDGES];
-    int begun; /* copying */
+    int begun;                 /* copying */
+    int streamed;              /* the input comes in stretches */
+    int come;                  /* so many of them are here */
+    size_t until[TAGCI_MARKS]; /* where each ends, if they are the vector from the first element on */
+    int failed;                /* a copy back could not be put on its order */
 };
 
 /* Describes the buffers of a call's arguments. Returns the device backend that owns one, or NULL: all is the host's. */
@@ -58,7 +70,17 @@ size_t tagci_op_edge_room(const struct tagci_op *op, enum tagci_memory kind); /*
 void tagci_op_lay_out_edges(struct tagci_op *op);
 enum tagci_progress tagci_op_copy_in(struct tagci_op *op);   /* a stage; a failure is told by the stage after it */
 enum tagci_progress tagci_op_copy_back(struct tagci_op *op); /* a stage */
-void tagci_op_leave_edges(struct tagci_op *op);              /* the arguments are the user's again */
+/* How many elements of the input, and of its residual, may be read, from the first on: if the operation blocks, not less
+ * than these. A copy that failed counts as one that has come: op->broken is then set. */
+size_t tagci_op_come(struct tagci_op *op, size_t least);
+/* The same for chunk c of an owner's part where nothing is selected, for `direct` which takes them in another order; and
+ * for all. Neither waits. */
+int tagci_op_has_come(struct tagci_op *op, int owner, size_t c);
+int tagci_op_all_has_come(struct tagci_op *op);
+/* If these bytes are results in a copy: they are final, and go back now. Each byte once. */
+void tagci_op_hand_back(struct tagci_op *op, const void *at, size_t bytes);
+int tagci_op_hand_back_rest(struct tagci_op *op, int edge); /* all, if some have not. 0 or -1 */
+void tagci_op_leave_edges(struct tagci_op *op);             /* the arguments are the user's again */
 
 /* Whether MPI reaches the memory of this backend's devices itself: asked at run time. No while MPI does
  * not run. */

@@ -280,6 +280,11 @@ static size_t encode(struct tagci_op *op, const struct walk *w, unsigned char *m
     return bytes;
 }
 
+static void hand_back(struct tagci_op *op, const struct walk *w)
+{
+    tagci_op_hand_back(op, place(op, w), w->n * tagci_type_size(op->type));
+}
+
 /* ---- messages ---- */
 
 /* Bytes of a message of others. */
@@ -325,6 +330,7 @@ static int send_next(struct tagci_op *op)
         unsigned char *frame = s->frame + (size_t)slot * longest_bound(op);
         double then = MPI_Wtime();
         bytes = encode(op, &s->own, frame);
+        hand_back(op, &s->own);
         tagci_op_count(op, TAGC_STAT_TIME_ENCODE, MPI_Wtime() - then);
         message = frame;
         next_block(op, &s->own);
@@ -347,6 +353,7 @@ static int take_next(struct tagci_op *op)
     size_t bytes = (size_t)*bytes_of(op, &s->take);
     double then = MPI_Wtime();
     decode(op, &s->take, s->take.at, bytes);
+    hand_back(op, &s->take);
     tagci_op_count(op, TAGC_STAT_TIME_DECODE, MPI_Wtime() - then);
     tagci_op_count(op, TAGC_STAT_BYTES_RECEIVED, (double)bytes);
     next_block(op, &s->take);

@@ -102,6 +102,9 @@ struct tagci_algorithm {
     size_t (*data_room)(const struct tagci_op *op);
     /* Runs instead of it where the tensor lives on a device, with the device's kernels; NULL: it runs on the host. */
     const struct tagci_algorithm *on_device;
+    /* How it takes input that is copied to the host (coll/edge.h): whole; or as it comes, part by part, or the first chunk of
+     * every part, then the second. It then tells the others of a copy that failed. */
+    enum { TAGCI_WHOLE, TAGCI_BY_PART, TAGCI_BY_CHUNK } takes;
 };
 extern const struct tagci_algorithm tagci_algorithm_dense, tagci_algorithm_pack, tagci_algorithm_sketch,
     tagci_algorithm_direct, tagci_algorithm_hierarchical;

@@ -8,6 +8,8 @@
 #include "coll/mpi.h"
 #include "coll/op.h"
 
+enum { at_once = 1 << 20 /* elements */ };
+
 struct dense {
     void *wide; /* input in the work type: 16-bit types, or a residual to add */
     void *sum;  /* where MPI puts the result, if not where the user wants it: sums of 16-bit types; and in place, as
@@ -103,10 +105,18 @@ static enum tagci_progress dense_output(struct tagci_op *op)
 {
     struct dense *d = op->state;
     tagci_op_leave_line(op);
-    if (op->compressible && (d->sum || op->average))
-        return tagci_op_run(op, op->backend->finish(op->order, op->type, d->sum ? d->sum : op->args.recvbuf,
-                                                    result_length(op), op->average ? op->geometry.ranks : 1, 0,
-                                                    op->args.recvbuf));
+    if (!op->compressible || (!d->sum && !op->average))
+        return TAGCI_THROUGH;
+    size_t n = result_length(op), width = tagci_type_size(op->type);
+    const char *sum = d->sum ? d->sum : op->args.recvbuf;
+    for (size_t from = 0, to; from < n; from = to) { /* so that they go back one behind the other */
+        char *out = (char *)op->args.recvbuf + from * width;
+        to = n - from > at_once ? from + at_once : n;
+        if (op->backend->finish(op->order, op->type, sum + from * (d->sum ? tagci_work_size(op->type) : width),
+                                to - from, op->average ? op->geometry.ranks : 1, 0, out))
+            return tagci_op_run(op, -1);
+        tagci_op_hand_back(op, out, (to - from) * width);
+    }
     return TAGCI_THROUGH;
 }
 

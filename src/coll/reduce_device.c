@@ -83,8 +83,12 @@ static void device_lay_out(struct tagci_op *op)
     d->own_slot = tagci_op_take(op, d->slots, sizeof(size_t));
     d->decode = tagci_op_take(op, TAGCI_HANDS * d->batch, sizeof *d->decode);
     tagci_messages_lay_out(op, &d->messages, places + d->slots);
-    if (wants_whole(op))
-        d->whole = tagci_op_take(op, op->geometry.n, tagci_type_size(op->type));
+    if (wants_whole(op)) {
+        size_t bytes = op->geometry.n * tagci_type_size(op->type);
+        d->whole = tagci_op_take(op, bytes, 1);
+        op->edges.at[TAGCI_EDGE_WHOLE] =
+            (struct tagci_edge){.user = op->args.recvbuf, .here = d->whole, .back_bytes = bytes};
+    }
     d->sum = tagci_op_take_data(op, tagci_part(&op->geometry, op->comm->rank), width);
     d->seen = tagci_op_take_data(op, seen_words(op, d), 8);
     d->frame = tagci_op_take_data(op, d->slots, d->bound);
@@ -215,16 +219,12 @@ static enum tagci_progress device_exchange(struct tagci_op *op)
 static enum tagci_progress device_end(struct tagci_op *op)
 {
     struct tagci_pipeline *d = op->state;
-    size_t mine = tagci_part(&op->geometry, op->comm->rank), width = tagci_type_size(op->type), in_union = 0;
+    size_t mine = tagci_part(&op->geometry, op->comm->rank), in_union = 0;
     if (op->in_place)
         tagci_pipeline_finish(op, 0, mine);
-    if (!d->broken) {
-        tagci_pipeline_check(
-            op, tagci_device_copy(op->device, d->seen_here, d->seen, seen_words(op, d) * 8) ||
-                    (d->whole && tagci_device_copy(op->device, d->whole + op->geometry.offset[op->comm->rank] * width,
-                                                   tagci_pipeline_result(op, 0), mine * width)) ||
-                    tagci_device_settle(op->device));
-    }
+    if (!d->broken)
+        tagci_pipeline_check(op, tagci_device_copy(op->device, d->seen_here, d->seen, seen_words(op, d) * 8) ||
+                                     tagci_device_settle(op->device));
     if (d->broken && !d->whole)
         return tagci_op_fail(op, d->broken);
     op->broken = d->broken; /* the others hear of it when the sizes of the results are exchanged */
@@ -251,8 +251,7 @@ static enum tagci_progress device_result(struct tagci_op *op)
     op->args.recvbuf = d->result_user;
     op->backend = op->device->backend;
     op->order = op->device->order;
-    return tagci_op_run(
-        op, tagci_device_copy(op->device, op->args.recvbuf, d->whole, op->geometry.n * tagci_type_size(op->type)));
+    return tagci_op_run(op, tagci_op_hand_back_rest(op, TAGCI_EDGE_WHOLE));
 }
 
 static const struct tagci_stage device_stages[] = {

@@ -109,10 +109,11 @@ int tagci_pipeline_receive(struct tagci_op *op, int source); /* posts the next o
 void tagci_pipeline_free_slot(struct tagci_pipeline *d, size_t at);
 
 /* Each moves its batches on as far as they go; *did: something has moved. An MPI error code. */
-int tagci_pipeline_go_out(struct tagci_op *op, int *did);                /* coll/reduce_device_out.c */
-int tagci_pipeline_go_in(struct tagci_op *op, int *did);                 /* coll/reduce_device_in.c */
-int tagci_pipeline_is_here(const struct tagci_op *op, size_t number);    /* the frame with this number, to be decoded */
-void *tagci_pipeline_result(const struct tagci_op *op, size_t skip);     /* of the own part, from an element on */
-void tagci_pipeline_finish(struct tagci_op *op, size_t from, size_t to); /* results of the own part's [from, to) */
+int tagci_pipeline_go_out(struct tagci_op *op, int *did);             /* coll/reduce_device_out.c */
+int tagci_pipeline_go_in(struct tagci_op *op, int *did);              /* coll/reduce_device_in.c */
+int tagci_pipeline_is_here(const struct tagci_op *op, size_t number); /* the frame with this number, to be decoded */
+void *tagci_pipeline_result(const struct tagci_op *op, size_t skip);  /* of the own part, from an element on */
+void tagci_pipeline_finish(struct tagci_op *op, size_t from,
+                           size_t to); /* results of the own part's [from, to), also to `whole` */
 
 #endif

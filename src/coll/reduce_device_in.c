@@ -82,10 +82,16 @@ void *tagci_pipeline_result(const struct tagci_op *op, size_t skip)
 void tagci_pipeline_finish(struct tagci_op *op, size_t from, size_t to)
 {
     struct tagci_pipeline *d = op->state;
-    if (from < to && !d->broken)
-        tagci_pipeline_check(op, op->backend->finish(op->order, op->type, d->sum + from * tagci_work_size(op->type),
-                                                     to - from, op->average ? op->geometry.ranks : 1, 0,
-                                                     tagci_pipeline_result(op, from)));
+    void *result = tagci_pipeline_result(op, from);
+    size_t width = tagci_type_size(op->type);
+    if (from >= to || d->broken)
+        return;
+    int failed = op->backend->finish(op->order, op->type, d->sum + from * tagci_work_size(op->type), to - from,
+                                     op->average ? op->geometry.ranks : 1, 0, result);
+    if (d->whole && !failed)
+        failed = tagci_device_copy(op->device, d->whole + (op->geometry.offset[op->comm->rank] + from) * width, result,
+                                   (to - from) * width);
+    tagci_pipeline_check(op, failed);
 }
 
 static void decode_batch(struct tagci_op *op, int which)

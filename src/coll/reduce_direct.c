@@ -179,7 +179,16 @@ static int send_some(struct tagci_op *op, int *did)
     int owner[batch_most], slot[batch_most], n = 0, most = d->n_free < batch_most ? d->n_free : batch_most;
     struct tagci_chunk batch[batch_most];
     size_t c;
-    while (n < most && next_to_send(op, &owner[n], &c)) {
+    while (n < most) {
+        size_t level = d->level;
+        int turn = d->turn;
+        if (!next_to_send(op, &owner[n], &c))
+            break;
+        if (!tagci_op_has_come(op, owner[n], c)) { /* is still the next */
+            d->level = level;
+            d->turn = turn;
+            break;
+        }
         slot[n] = d->free_slot[--d->n_free];
         describe(op, n, owner[n], c, d->frame + (size_t)slot[n] * d->bound, &batch[n]);
         n++;
@@ -188,7 +197,8 @@ static int send_some(struct tagci_op *op, int *did)
         return MPI_SUCCESS;
     *did = 1;
     double then = MPI_Wtime();
-    int failed = tagci_op_ran(op, op->backend->encode(op->order, batch, n));
+    /* Where the input did not come, empty messages tell the others. */
+    int failed = op->broken ? MPI_SUCCESS : tagci_op_ran(op, op->backend->encode(op->order, batch, n));
     tagci_op_count(op, TAGC_STAT_TIME_ENCODE, MPI_Wtime() - then);
     if (failed)
         return failed;
@@ -208,9 +218,15 @@ static int chunk_decoded(struct tagci_op *op, size_t n, void *sum, size_t at)
     struct direct *d = op->state;
     d->in_union += (double)tagci_bitmap_count(d->seen, tagci_bitmap_words(n));
     /* In place, input may still stand where the result goes: that waits for the end. */
-    if (!op->in_place && (op->average || d->sum))
-        return tagci_op_ran(op, op->backend->finish(op->order, op->type, sum, n, op->average ? op->geometry.ranks : 1,
-                                                    0, (char *)result_at(op) + at * tagci_type_size(op->type)));
+    if (op->in_place)
+        return MPI_SUCCESS;
+    size_t width = tagci_type_size(op->type);
+    char *result = (char *)result_at(op) + at * width;
+    if ((op->average || d->sum) &&
+        op->backend->finish(op->order, op->type, sum, n, op->average ? op->geometry.ranks : 1, 0, result))
+        return tagci_op_ran(op, -1);
+    if (!op->result)
+        tagci_op_hand_back(op, result, n * width);
     return MPI_SUCCESS;
 }
 
@@ -238,7 +254,9 @@ static int encode_own(struct tagci_op *op)
     describe(op, 0, op->comm->rank, d->decoding, d->own, &own);
     own.index = TAGCI_INDEX_BITMAP;
     own.seal = 0;
-    int failed = tagci_op_ran(op, op->backend->encode(op->order, &own, 1));
+    own.frame_bytes = 1; /* of none, where the input did not come */
+    d->broken = d->broken ? d->broken : op->broken;
+    int failed = d->broken ? MPI_SUCCESS : tagci_op_ran(op, op->backend->encode(op->order, &own, 1));
     tagci_op_count(op, TAGC_STAT_TIME_ENCODE, MPI_Wtime() - then);
     d->kept += (double)own.kept;
     d->own_bytes = own.frame_bytes;
@@ -257,7 +275,7 @@ static int take_frame(struct tagci_op *op, int r, size_t n, void *sum)
     d->take[r] = (struct tagci_decode){.n = n, .sum = sum, .seen = d->seen, .first = r == 0};
     if (tagci_frame_read(frame, bytes, op->type, n, !own && op->settings->checksum, &d->take[r].frame, &why))
         return tagci_error(TAGC_ERR_WIRE, "%s: tensor \"%s\": frame %zu of rank %d: %s", op->args.call,
-                           tagci_op_tensor_name(op), d->decoding, r, why);
+                           tagci_op_tensor_name(op), d->decoding, r, bytes ? why : "that rank failed");
     return MPI_SUCCESS;
 }
 
@@ -268,6 +286,8 @@ static int decode_next(struct tagci_op *op, int *did)
     const struct tagci_geometry *g = &op->geometry;
     int me = op->comm->rank, failed = MPI_SUCCESS;
     if (!d->own_bytes) {
+        if (!tagci_op_has_come(op, me, d->decoding))
+            return MPI_SUCCESS;
         *did = 1;
         if ((failed = encode_own(op)))
             return failed;
@@ -315,6 +335,7 @@ static enum tagci_progress direct_exchange(struct tagci_op *op)
     struct direct *d = op->state;
     size_t own = tagci_part_chunks(&op->geometry, op->comm->rank);
     for (;;) {
+        int all_here = tagci_op_all_has_come(op); /* before anything is tried: else nothing may be waited for */
         int did = 0, code = send_some(op, &did);
         if (!code && d->decoding < own)
             code = decode_next(op, &did);
@@ -323,12 +344,12 @@ static enum tagci_progress direct_exchange(struct tagci_op *op)
         int all_sent = d->level >= d->levels;
         if (d->decoding == own && all_sent && d->n_free == slots)
             break;
-        if ((code = look(op, !did && op->blocking)))
+        if ((code = look(op, !did && op->blocking && all_here)))
             return tagci_op_fail(op, code);
         if (!did && !op->blocking) {
             /* one more round if the look brought what the next step waits for */
-            int ready = (d->decoding < own && chunk_is_here(op)) || (d->n_free && !all_sent) ||
-                        (all_sent && d->n_free == slots && d->decoding == own);
+            int ready = (d->decoding < own && chunk_is_here(op) && (d->own_bytes || all_here)) ||
+                        (d->n_free && !all_sent && all_here) || (all_sent && d->n_free == slots && d->decoding == own);
             if (!ready)
                 return TAGCI_PENDING;
         }
@@ -364,4 +385,5 @@ const struct tagci_algorithm tagci_algorithm_direct = {.name = "direct",
                                                        .room = direct_room,
                                                        .lay_out = direct_lay_out,
                                                        .stages = direct_stages,
-                                                       .on_device = &tagci_algorithm_device};
+                                                       .on_device = &tagci_algorithm_device,
+                                                       .takes = TAGCI_BY_CHUNK};

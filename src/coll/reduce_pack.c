@@ -90,4 +90,5 @@ const struct tagci_algorithm tagci_algorithm_pack = {.name = "pack",
                                                      .data_room = tagci_union_data_room,
                                                      .lay_out = pack_lay_out,
                                                      .stages = pack_stages,
-                                                     .on_device = &tagci_algorithm_pack};
+                                                     .on_device = &tagci_algorithm_pack,
+                                                     .takes = TAGCI_BY_PART};

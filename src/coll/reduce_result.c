@@ -169,6 +169,7 @@ enum tagci_progress tagci_result_decode(struct tagci_op *op)
                 failed = op->backend->finish(op->order, op->type, r->values, n, 1, 0, out);
             if (failed)
                 return tagci_op_run(op, failed);
+            tagci_op_hand_back(op, out, n * width);
             at += aligned(bytes);
         }
     }

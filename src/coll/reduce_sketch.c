@@ -383,4 +383,5 @@ const struct tagci_algorithm tagci_algorithm_sketch = {.name = "sketch",
                                                        .reserve = sketch_reserve,
                                                        .lay_out = sketch_lay_out,
                                                        .stages = sketch_stages,
-                                                       .on_device = &tagci_algorithm_sketch};
+                                                       .on_device = &tagci_algorithm_sketch,
+                                                       .takes = TAGCI_BY_PART};

@@ -51,6 +51,9 @@ void tagci_union_lay_out(struct tagci_op *op, struct tagci_union *u)
     u->chunk = tagci_op_take(op, op->backend->batch, sizeof(struct tagci_chunk));
     u->runs = tagci_op_take(op, op->backend->batch * tagci_cuts_runs(op), sizeof(struct tagci_run));
     tagci_counts_lay_out(op, &u->counts, (int)ranks);
+    u->next = 0;
+    u->owner = 0;
+    u->kept = 0;
     u->word[0] = 0;
     for (size_t o = 0; o < ranks; o++)
         u->word[o + 1] = u->word[o] + (tagci_part(&op->geometry, (int)o) + 63) / 64;
@@ -64,27 +67,32 @@ MPI_Datatype tagci_union_type(const struct tagci_op *op)
 enum tagci_progress tagci_union_sparsify(struct tagci_op *op, struct tagci_union *u)
 {
     const struct tagci_geometry *g = &op->geometry;
-    size_t runs = tagci_cuts_runs(op), words = words_of(op), n = 0, kept = 0;
-    for (int o = 0; o < g->ranks; o++)
-        for (size_t c = 0; c < tagci_part_chunks(g, o) && !op->broken; c++) {
-            size_t begin;
-            tagci_part_chunk(g, o, c, &begin);
-            tagci_cuts_chunk(op, o, c, u->runs + n * runs, &u->chunk[n]);
-            u->chunk[n].bitmap = u->own + u->word[o] + c * (g->chunk / 64);
+    size_t runs = tagci_cuts_runs(op), words = words_of(op), chunks = g->first[g->ranks];
+    while (u->next < chunks && !op->broken) {
+        size_t n = 0;
+        for (; n < op->backend->batch && u->next + n < chunks; n++) {
+            while (u->next + n >= g->first[u->owner + 1])
+                u->owner++;
+            size_t begin, c = u->next + n - g->first[u->owner], end = tagci_part_chunk(g, u->owner, c, &begin);
+            end += begin;
+            if (tagci_op_come(op, n ? 0 : end) < end)
+                break;
+            tagci_cuts_chunk(op, u->owner, c, u->runs + n * runs, &u->chunk[n]);
+            u->chunk[n].bitmap = u->own + u->word[u->owner] + c * (g->chunk / 64);
             u->chunk[n].values = (char *)u->values + begin * tagci_work_size(op->type);
-            n++;
-            if (n == op->backend->batch || g->first[o] + c + 1 == g->first[g->ranks]) {
-                tagci_op_try(op, op->backend->sparsify(op->order, u->chunk, n) || tagci_op_settle(op));
-                for (size_t i = 0; i < n && !op->broken; i++)
-                    kept += u->chunk[i].kept;
-                n = 0;
-            }
         }
+        if (!n)
+            return TAGCI_PENDING;
+        tagci_op_try(op, op->backend->sparsify(op->order, u->chunk, n) || tagci_op_settle(op));
+        for (size_t i = 0; i < n && !op->broken; i++)
+            u->kept += (double)u->chunk[i].kept;
+        u->next += n;
+    }
     if (!op->broken)
         tagci_op_try(op, tagci_op_bring(op, u->own_here, u->own, words * 8) || tagci_op_settle(op));
     if (op->broken)
         memset(u->own_here, 0, words * 8);
-    op->stats.at[TAGC_STAT_DENSITY] = g->n ? (double)kept / (double)g->n : 0;
+    op->stats.at[TAGC_STAT_DENSITY] = g->n ? u->kept / (double)g->n : 0;
     return TAGCI_THROUGH;
 }
 
@@ -154,9 +162,17 @@ enum tagci_progress tagci_union_unpack(struct tagci_op *op, struct tagci_union *
     size_t width = tagci_type_size(op->type);
     int all = op->args.collective == TAGCI_ALLREDUCE, me = op->comm->rank;
     int failed = all && tagci_op_bring(op, u->packed, u->packed_here, u->entry[g->ranks] * width);
-    for (int o = all ? 0 : me; o < (all ? g->ranks : me + 1) && !failed; o++)
-        failed = op->backend->unpack(op->order, u->whole + u->word[o], tagci_part(g, o),
-                                     (char *)u->packed + (all ? u->entry[o] * width : 0), width,
-                                     (char *)op->args.recvbuf + (all ? g->offset[o] : 0) * width, u->found);
+    for (int o = all ? 0 : me; o < (all ? g->ranks : me + 1); o++) {
+        /* A device unpacks a part at once, and has not counted yet; the host chunk by chunk, so that results go back. */
+        size_t part = tagci_part(g, o), piece = op->order ? part : g->chunk, entry = all ? u->entry[o] : 0;
+        for (size_t at = 0, n; at < part && !failed; at += n) {
+            char *out = (char *)op->args.recvbuf + ((all ? g->offset[o] : 0) + at) * width;
+            n = part - at < piece ? part - at : piece;
+            failed = op->backend->unpack(op->order, u->whole + u->word[o] + at / 64, n,
+                                         (char *)u->packed + entry * width, width, out, u->found);
+            entry += op->order ? 0 : *u->found;
+            tagci_op_hand_back(op, out, n * width);
+        }
+    }
     return tagci_op_run(op, failed);
 }

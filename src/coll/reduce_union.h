@@ -24,6 +24,9 @@ struct tagci_union {
     struct tagci_run *runs;
     size_t *found; /* what kernels say that is known already */
     struct tagci_counts counts;
+    size_t next; /* chunk to be sparsified, */
+    int owner;   /* in this part */
+    double kept;
 };
 
 size_t tagci_union_room(const struct tagci_op *op);

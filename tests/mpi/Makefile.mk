@@ -17,6 +17,7 @@ mpi_tests = \
     tests/mpi/large \
     tests/mpi/life \
     tests/mpi/profile \
+    tests/mpi/overlap \
     tests/mpi/reduce \
     tests/mpi/requests \
     tests/mpi/tensor
