@@ -177,6 +177,11 @@ static const char *const ways[] = {
     "algorithm=sketch sparsity=0.9",
     "algorithm=direct sparsity=0.9 warmup=1000", /* dense */
     "algorithm=direct sparsity=0.9 verify=error",
+    "algorithm=direct backend=openmp sparsity=0.9",
+    "algorithm=direct backend=openmp value=bfloat16",
+    "gather=lossless",
+    "gather=native",
+    "",
 };
 
 /* The k-th call of the device on rank `where` fails in the call. Returns whether there was a k-th. */
@@ -185,8 +190,18 @@ static int one_failure(TAGC_Tensor t, int form, size_t n, const float *x, float 
     double *before = malloc(n * sizeof *before), *after = malloc(n * sizeof *after);
     t_residual(t, T_F32, n, before);
     tagcb_fake_fail_at(t_rank == where ? k : 0, late);
-    int code = form ? TAGC_Allreduce(x, y, (int)n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t)
-                    : TAGC_Reduce_scatter_block(x, y, (int)n / t_size, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t);
+    MPI_Comm world = MPI_COMM_WORLD;
+    TAGC_Request q = TAGC_REQUEST_NULL;
+    int part = (int)n / t_size, code;
+    if (late) /* nonblocking, as those that come late are more likely to meet it */
+        code = form == 2   ? TAGC_Iallgather(x, part, MPI_FLOAT, y, part, MPI_FLOAT, world, t, &q)
+               : form == 1 ? TAGC_Iallreduce(x, y, (int)n, MPI_FLOAT, MPI_SUM, world, t, &q)
+                           : TAGC_Ireduce_scatter_block(x, y, part, MPI_FLOAT, MPI_SUM, world, t, &q);
+    else
+        code = form == 2   ? TAGC_Allgather(x, part, MPI_FLOAT, y, part, MPI_FLOAT, world, t)
+               : form == 1 ? TAGC_Allreduce(x, y, (int)n, MPI_FLOAT, MPI_SUM, world, t)
+                           : TAGC_Reduce_scatter_block(x, y, part, MPI_FLOAT, MPI_SUM, world, t);
+    code = code ? code : TAGC_Wait(&q);
     int reached = tagcb_fake_failed();
     tagcb_fake_fail_at(0, 0);
     if (reached)
@@ -212,9 +227,9 @@ static void failures(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     for (size_t w = 0; w < COUNT(ways); w++)
         for (int late = 0; late < 2; late++) {
-            int form = (int)(w + (size_t)late) % 2;
-            t_step("failures %s of %s, %s", late ? "late" : "at once", form ? "Allreduce" : "Reduce_scatter_block",
-                   ways[w]);
+            static const char *const forms[] = {"Reduce_scatter_block", "Allreduce", "Allgather"};
+            int form = strstr(ways[w], "gather=") ? 2 : (int)(w + (size_t)late) % 2;
+            t_step("failures %s of %s, %s", late ? "late" : "at once", forms[form], ways[w]);
             TAGC_Tensor t = t_tensor(MPI_COMM_WORLD, "fails", n, T_F32, ways[w]);
             uint64_t k = 1;
             OK(TAGC_Allreduce(x, y, (int)n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t)); /* there is a residual */
@@ -242,6 +257,35 @@ static void failures(void)
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     free(in);
+    tagcb_fake_free(x);
+    tagcb_fake_free(y);
+}
+
+/* A call without a tensor: nobody could be told, so this rank is alone. */
+static void without_tensor(void)
+{
+    enum { N = 5000 };
+    static float in[N], out[N];
+    t_fill(T_GAUSSIAN, T_F32, t_rank, 1, in, N);
+    float *x = make(N, in), *y = make(N, NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    for (int form = 0; form < 4; form++)
+        for (uint64_t k = 1, reached = 1; reached && !t_failed_here(); k++) {
+            TAGC_Request q = TAGC_REQUEST_NULL;
+            t_step("failure %d without a tensor, form %d", (int)k, form);
+            tagcb_fake_fail_at(k, form / 2);
+            int code = form % 2 ? TAGC_Allreduce(x, y, N, MPI_FLOAT, MPI_SUM, MPI_COMM_SELF, TAGC_TENSOR_NULL)
+                                : TAGC_Iallreduce(x, y, N, MPI_FLOAT, MPI_SUM, MPI_COMM_SELF, TAGC_TENSOR_NULL, &q);
+            code = code ? code : TAGC_Wait(&q);
+            reached = (uint64_t)tagcb_fake_failed();
+            tagcb_fake_fail_at(0, 0);
+            CHECK(!reached || t_class(code) == TAGC_ERR_BACKEND || t_class(code) == MPI_ERR_NO_MEM, "%s",
+                  code ? t_error_text(code) : "no error");
+            OK(TAGC_Allreduce(x, y, N, MPI_FLOAT, MPI_SUM, MPI_COMM_SELF, TAGC_TENSOR_NULL));
+            tagcb_fake_copy(out, y, sizeof out);
+            CHECK(!memcmp(in, out, sizeof in), "another sum");
+        }
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
     tagcb_fake_free(x);
     tagcb_fake_free(y);
 }
@@ -288,6 +332,7 @@ int main(int argc, char **argv)
     moving();
     long_vectors();
     failures();
+    without_tensor();
     host_allocations();
     return t_end();
 }
