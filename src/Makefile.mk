@@ -58,6 +58,8 @@ libtagc_files = \
     src/backend/registry.c \
     src/coll/agree.c \
     src/coll/agree.h \
+    src/coll/board.c \
+    src/coll/board.h \
     src/coll/aware.c \
     src/coll/checkpoint.c \
     src/coll/checkpoint.h \

@@ -6,6 +6,7 @@
 
 #include "api/form.h"
 #include "api/request.h"
+#include "coll/board.h"
 #include "coll/engine.h"
 #include "coll/meet.h"
 #include "fortran/strided.h"
@@ -69,6 +70,7 @@ static int run_to_end(const struct tagci_args *a, struct tagci_comm *c, struct t
     int code = tagci_op_init(&op, a, c, t, 0, own_error);
     if (code)
         return code;
+    op.calm = !c->nonblocking;
     if (tagci_engine_busy()) {
         tagci_engine_start(&op);
         tagci_engine_wait(&op);
@@ -138,20 +140,10 @@ static int with_edges(const struct tagci_args *a, const struct tagci_face *face,
     return code ? code : back;
 }
 
-/* A call without a tensor that goes to MPI as it stands: nothing is between the user and MPI but this. */
-static int pass_on(const struct tagci_args *a, const struct tagci_face *face, const struct tagci_comm *c)
+/* Statistics of n elements of so many bytes that went to MPI as they stood. */
+static void count_plain(const struct tagci_args *a, const struct tagci_comm *c, struct tagci_tensor *t, size_t n,
+                        int size, int reason, double seconds)
 {
-    int size;
-    size_t n;
-    if (face->count_elements(a, c, &n))
-        return face->call_mpi(a); /* which says what is wrong with it */
-    MPI_Type_size(a->datatype, &size);
-    /* Asking for the time would be most of what a short call costs here. */
-    int timed = (double)n * size >= 1 << 16;
-    double then = timed ? MPI_Wtime() : 0;
-    int code = tagci_device_possible() ? with_edges(a, face, c) : face->call_mpi(a);
-    if (code)
-        return code;
     struct tagci_stats s = {{0}};
     s.at[TAGC_STAT_CALLS] = 1;
     s.at[TAGC_STAT_ELEMENTS] = (double)n;
@@ -159,13 +151,79 @@ static int pass_on(const struct tagci_args *a, const struct tagci_face *face, co
         (double)n * size * (c->size - 1.0) / c->size * (a->collective == TAGCI_ALLREDUCE ? 2 : 1);
     s.at[TAGC_STAT_DENSITY] = s.at[TAGC_STAT_UNION_DENSITY] = 1;
     s.at[TAGC_STAT_ALGORITHM] = TAGC_ALGORITHM_DENSE;
+    s.at[TAGC_STAT_REASON] = reason;
+    s.at[TAGC_STAT_TIME_TOTAL] = s.at[TAGC_STAT_TIME_COMM] = seconds;
+    tagci_stats_add(t, &s);
+}
+
+/* Asking for the time would be most of what a short call costs here. */
+static int worth_timing(size_t n, int size)
+{
+    return (double)n * size >= 1 << 16;
+}
+
+/* A call without a tensor that goes to MPI as it stands: nothing is between the user and MPI but this. */
+static int pass_on(const struct tagci_args *a, const struct tagci_face *face, const struct tagci_comm *c)
+{
+    int size;
+    size_t n;
     enum tagci_type type;
-    s.at[TAGC_STAT_REASON] = tagci_is_gather(a->collective)                          ? TAGC_REASON_COST
-                             : tagci_type_of(a->datatype, &type) && a->op == MPI_SUM ? TAGC_REASON_EXACT
-                                                                                     : TAGC_REASON_TYPE;
-    s.at[TAGC_STAT_TIME_TOTAL] = s.at[TAGC_STAT_TIME_COMM] = timed ? MPI_Wtime() - then : 0;
-    tagci_stats_add(NULL, &s);
+    if (face->count_elements(a, c, &n))
+        return face->call_mpi(a); /* which says what is wrong with it */
+    MPI_Type_size(a->datatype, &size);
+    int timed = worth_timing(n, size);
+    double then = timed ? MPI_Wtime() : 0;
+    int code = tagci_device_possible() ? with_edges(a, face, c) : face->call_mpi(a);
+    if (code)
+        return code;
+    int reason = tagci_is_gather(a->collective)                          ? TAGC_REASON_COST
+                 : tagci_type_of(a->datatype, &type) && a->op == MPI_SUM ? TAGC_REASON_EXACT
+                                                                         : TAGC_REASON_TYPE;
+    count_plain(a, c, NULL, n, size, reason, timed ? MPI_Wtime() - then : 0);
     return MPI_SUCCESS;
+}
+
+/* A blocking call on a tensor that MPI alone did the last time, and will again: no operation is made for it. What ranks see
+ * of each other is what they would see of one, so that a rank that comes another way is understood. */
+static int is_plain_again(const struct tagci_args *a, const struct tagci_comm *c, const struct tagci_tensor *t)
+{
+#ifndef HAVE_MPI_LARGE_COUNT
+    if (a->large)
+        return 0;
+#endif
+    const struct tagci_plain *p = &t->plain;
+    int in_place = a->sendbuf == MPI_IN_PLACE && a->collective != TAGCI_ALLREDUCE; /* MPI may write behind the result */
+    return p->known && (c->board || c->size == 1) && p->collective == (int)a->collective && a->op == MPI_SUM &&
+           !in_place && p->shape == tagci_args_shape(a, c->size) && (!t->residual || t->residual_is_zero) &&
+           !tagci_device_possible();
+}
+
+static int plain_again(const struct tagci_args *a, const struct tagci_face *face, struct tagci_comm *c,
+                       struct tagci_tensor *t)
+{
+    struct tagci_agreement g;
+    struct tagci_args here = *a;
+    int size = (int)tagci_type_size(t->type), timed = worth_timing(t->count, size);
+    double then = timed ? MPI_Wtime() : 0;
+    here.comm = c->private; /* where an operation would be, */
+    c->started++;           /* and counted */
+    tagci_agreement_init(&g, MPI_SUCCESS, tagci_fact(t->plain.facts, (uint64_t)t->calls), c);
+    if (c->board) {
+        tagci_board_write(c->board, &g);
+        for (unsigned looks = 0; !tagci_board_read(c->board, &g); looks++) {
+            if (tagci_engine_busy()) /* with what was started on other communicators */
+                tagci_engine_sweep();
+            tagci_board_pause(looks);
+        }
+    }
+    int code = tagci_agreement_result(&g, MPI_SUCCESS, c, a->call, t->name, TAGCI_CALL_FACTS);
+    if (code)
+        return code;
+    t->calls++;
+    code = face->call_mpi(&here);
+    if (!code)
+        count_plain(a, c, t, t->count, size, t->plain.reason, timed ? MPI_Wtime() - then : 0);
+    return code;
 }
 
 /* Finds the parties of a call and checks its arguments. With a tensor, the ranks meet on the tensor's communicator whatever
@@ -210,5 +268,7 @@ int tagci_form_call(const struct tagci_args *a, enum tagci_form form, const stru
     /* Not where operations may be in flight: inside MPI's blocking call they would not progress. */
     if (!c->nonblocking && !t && !own_error && face->goes_to_mpi(a, c))
         return pass_on(a, face, c);
+    if (!c->nonblocking && t && !own_error && is_plain_again(a, c, t))
+        return tagci_error_raise(a->comm, plain_again(a, face, c, t));
     return tagci_error_raise(a->comm, run(a, form, c, t, own_error, request));
 }

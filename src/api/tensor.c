@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "coll/board.h"
 #include "coll/meet.h"
 
 /* Names may be of any length; in messages this much of them is enough. */
@@ -194,6 +195,7 @@ static int create(const char *call, MPI_Comm comm, const char *name, MPI_Count c
         tagci_tensor_destroy(t);
         return tagci_error_raise(comm, code);
     }
+    tagci_board_make(c);
     *tensor = t->handle;
     return MPI_SUCCESS;
 }

@@ -10,6 +10,7 @@
 
 #include "backend/device.h"
 #include "coll/agree.h"
+#include "coll/board.h"
 #include "coll/nodes.h"
 #include "tagc.h"
 #include "util/error.h"
@@ -50,6 +51,7 @@ void tagci_comm_hold(struct tagci_comm *c)
 
 static void discard(struct tagci_comm *c)
 {
+    tagci_board_release(c->board);
     tagci_nodes_free(c->nodes);
     tagci_free(c->setup_why);
     tagci_free(c);

@@ -13,6 +13,7 @@
 
 struct tagci_op;
 struct tagci_nodes;
+struct tagci_board;
 
 struct tagci_comm {
     MPI_Comm private; /* same group as the user's; errors return */
@@ -20,6 +21,8 @@ struct tagci_comm {
     int rank, size;
     int nonblocking;           /* a nonblocking or persistent operation was started or made on it: on all ranks alike */
     int one_node;              /* all ranks share memory */
+    int board_asked;           /* for one, with the first tensor */
+    struct tagci_board *board; /* coll/board.h, or NULL */
     struct tagci_nodes *nodes; /* or NULL: not several nodes with several ranks each, as many on all */
     int setup_error; /* class; environment settings differ between ranks, or are wrong: an error of every call */
     char *setup_why; /* what of it follows the name of the call in its text */

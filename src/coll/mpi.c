@@ -43,11 +43,14 @@ void tagci_counts_set(struct tagci_counts *c, const size_t *offsets)
 int tagci_mpi_reduce_scatter(const void *send, void *recv, const struct tagci_counts *c, MPI_Datatype type, MPI_Op sum,
                              MPI_Comm comm, MPI_Request *request)
 {
-    *request = MPI_REQUEST_NULL;
+    if (request)
+        *request = MPI_REQUEST_NULL;
     if (!c->large)
-        return MPI_Ireduce_scatter(send, recv, c->counts, type, sum, comm, request);
+        return request ? MPI_Ireduce_scatter(send, recv, c->counts, type, sum, comm, request)
+                       : MPI_Reduce_scatter(send, recv, c->counts, type, sum, comm);
 #ifdef HAVE_MPI_LARGE_COUNT
-    return MPI_Ireduce_scatter_c(send, recv, c->counts, type, sum, comm, request);
+    return request ? MPI_Ireduce_scatter_c(send, recv, c->counts, type, sum, comm, request)
+                   : MPI_Reduce_scatter_c(send, recv, c->counts, type, sum, comm);
 #else
     return MPI_ERR_COUNT;
 #endif
@@ -56,11 +59,14 @@ int tagci_mpi_reduce_scatter(const void *send, void *recv, const struct tagci_co
 int tagci_mpi_reduce_scatter_block(const void *send, void *recv, size_t count, MPI_Datatype type, MPI_Op sum,
                                    MPI_Comm comm, MPI_Request *request)
 {
-    *request = MPI_REQUEST_NULL;
+    if (request)
+        *request = MPI_REQUEST_NULL;
     if (count <= INT_MAX)
-        return MPI_Ireduce_scatter_block(send, recv, (int)count, type, sum, comm, request);
+        return request ? MPI_Ireduce_scatter_block(send, recv, (int)count, type, sum, comm, request)
+                       : MPI_Reduce_scatter_block(send, recv, (int)count, type, sum, comm);
 #ifdef HAVE_MPI_LARGE_COUNT
-    return MPI_Ireduce_scatter_block_c(send, recv, (MPI_Count)count, type, sum, comm, request);
+    return request ? MPI_Ireduce_scatter_block_c(send, recv, (MPI_Count)count, type, sum, comm, request)
+                   : MPI_Reduce_scatter_block_c(send, recv, (MPI_Count)count, type, sum, comm);
 #else
     return MPI_ERR_COUNT;
 #endif
@@ -69,11 +75,14 @@ int tagci_mpi_reduce_scatter_block(const void *send, void *recv, size_t count, M
 int tagci_mpi_allreduce(const void *send, void *recv, size_t count, MPI_Datatype type, MPI_Op sum, MPI_Comm comm,
                         MPI_Request *request)
 {
-    *request = MPI_REQUEST_NULL;
+    if (request)
+        *request = MPI_REQUEST_NULL;
     if (count <= INT_MAX)
-        return MPI_Iallreduce(send, recv, (int)count, type, sum, comm, request);
+        return request ? MPI_Iallreduce(send, recv, (int)count, type, sum, comm, request)
+                       : MPI_Allreduce(send, recv, (int)count, type, sum, comm);
 #ifdef HAVE_MPI_LARGE_COUNT
-    return MPI_Iallreduce_c(send, recv, (MPI_Count)count, type, sum, comm, request);
+    return request ? MPI_Iallreduce_c(send, recv, (MPI_Count)count, type, sum, comm, request)
+                   : MPI_Allreduce_c(send, recv, (MPI_Count)count, type, sum, comm);
 #else
     return MPI_ERR_COUNT;
 #endif

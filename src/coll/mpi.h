@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the TAGC authors
  *
- * The few MPI calls that the algorithms make, with 64-bit counts. Always MPI's nonblocking collectives: whether a rank may
- * block depends on what else it has in flight, and nonblocking collectives do not match blocking ones. Counts past int go
- * through the MPI-4 large-count calls; an MPI without them gives MPI_ERR_COUNT. */
+ * The few MPI calls that the algorithms make, with 64-bit counts. In general MPI's nonblocking collectives: whether a rank
+ * may block depends on what else it has in flight, and nonblocking collectives do not match blocking ones. With NULL for a
+ * request, the blocking one: where all ranks are known to be in the call, and to call it alike. Counts past int go through
+ * the MPI-4 large-count calls; an MPI without them gives MPI_ERR_COUNT. */
 #ifndef TAGCI_COLL_MPI_H
 #define TAGCI_COLL_MPI_H
 

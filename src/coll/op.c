@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "coll/board.h"
 #include "coll/cuts.h"
 #include "coll/gather.h"
 #include "coll/select.h"
@@ -279,13 +280,11 @@ enum tagci_progress tagci_op_wait_requests(struct tagci_op *op)
     return TAGCI_THROUGH;
 }
 
-/* What must be the same on all ranks for a call on a tensor; without one, that is as in MPI. */
+/* What must be the same on all ranks for a call on a tensor, and the number of earlier calls; without a tensor, that is as
+ * in MPI. */
 static uint64_t facts(const struct tagci_op *op)
 {
-    if (!op->tensor)
-        return 0;
     uint64_t h = tagci_fact(0xcbf29ce484222325u, op->args.collective);
-    h = tagci_fact(h, (uint64_t)op->tensor->calls);
     h = tagci_fact(h, op->average ? 2 : op->compressible);
     h = tagci_fact(h, op->algorithm->id);
     for (int o = 0; o < op->geometry.ranks; o++)
@@ -293,33 +292,72 @@ static uint64_t facts(const struct tagci_op *op)
     return h;
 }
 
+/* What a call on a tensor leaves for the next one: whether MPI alone does it, now and as long as it is called alike. */
+static void remember_plain(const struct tagci_op *op)
+{
+    struct tagci_plain *p = &op->tensor->plain;
+    *p = (struct tagci_plain){0};
+    if (op->algorithm != &tagci_algorithm_dense || !op->compressible || op->average ||
+        tagci_type_size(op->type) < sizeof(float) || op->settings->trace[0] || !tagci_select_lasts(op))
+        return;
+    p->known = 1;
+    p->collective = op->args.collective;
+    p->shape = tagci_args_shape(&op->args, op->geometry.ranks);
+    p->facts = facts(op);
+    p->reason = op->reason;
+}
+
+static int on_board(const struct tagci_op *op)
+{
+    return op->calm && op->comm->board && op->args.tensor != TAGC_TENSOR_NULL;
+}
+
 static enum tagci_progress agree_post(struct tagci_op *op)
 {
-    tagci_agreement_init(&op->agreement, op->code, op->code ? 0 : facts(op), op->comm);
+    uint64_t hash = op->code || !op->tensor ? 0 : tagci_fact(facts(op), (uint64_t)op->tensor->calls);
+    tagci_agreement_init(&op->agreement, op->code, hash, op->comm);
     if (!op->code && op->algorithm == &tagci_gather_coded)
         tagci_agreement_compare(&op->agreement, tagci_gather_alike(op));
+    if (on_board(op)) {
+        tagci_board_write(op->comm->board, &op->agreement);
+        return TAGCI_THROUGH;
+    }
     return tagci_op_posted(op, MPI_Iallreduce(MPI_IN_PLACE, op->agreement.word, TAGCI_AGREE_WORDS, MPI_INT64_T, MPI_MAX,
                                               op->comm->private, &op->request[op->n_requests]));
+}
+
+static enum tagci_progress agree_wait(struct tagci_op *op)
+{
+    if (!on_board(op))
+        return tagci_op_wait_requests(op);
+    for (unsigned n = 0; !tagci_board_read(op->comm->board, &op->agreement); n++) {
+        if (!op->blocking)
+            return TAGCI_PENDING;
+        tagci_board_pause(n);
+    }
+    return TAGCI_THROUGH;
 }
 
 static enum tagci_progress agree_result(struct tagci_op *op)
 {
     int code = tagci_agreement_result(&op->agreement, op->code, op->comm, op->args.call, tagci_op_tensor_name(op),
-                                      "collective, counts, operation or number of earlier calls");
+                                      TAGCI_CALL_FACTS);
     if (code) {
         op->code = code;
         return TAGCI_FAILED;
     }
     /* Counted here, where all ranks are known to take part: a call that then fails on one of them has been a call on all,
      * and the next one is understood. */
-    if (!tagci_is_gather(op->args.collective))
+    if (!tagci_is_gather(op->args.collective)) {
         op->tensor->calls++;
+        remember_plain(op);
+    }
     return TAGCI_THROUGH;
 }
 
 static const struct tagci_stage agree_stages[] = {
     {agree_post, TAGCI_PHASE_COMM, 1},
-    {tagci_op_wait_requests, TAGCI_PHASE_COMM, 0},
+    {agree_wait, TAGCI_PHASE_COMM, 0},
     {agree_result, TAGCI_PHASE_NONE, 0},
     TAGCI_STAGES_END,
 };

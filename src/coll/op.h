@@ -61,6 +61,18 @@ static inline MPI_Aint tagci_args_displ(const struct tagci_args *a, int rank)
     return a->large ? ((const MPI_Aint *)a->displs)[rank] : ((const int *)a->displs)[rank];
 }
 
+/* The counts of a call as one number. */
+static inline uint64_t tagci_args_shape(const struct tagci_args *a, int ranks)
+{
+    uint64_t h = (uint64_t)a->count;
+    for (int r = 0; r < ranks && a->collective == TAGCI_REDUCE_SCATTER; r++)
+        h = tagci_fact(h, (uint64_t)tagci_args_count(a, r));
+    return h;
+}
+
+/* What ranks compare of a call on a tensor, in words. */
+#define TAGCI_CALL_FACTS "collective, counts, operation or number of earlier calls"
+
 struct tagci_op;
 
 /* A stage is called until it says that it is through. It never blocks unless the operation is a blocking one. */
@@ -122,6 +134,7 @@ struct tagci_op {
     const struct tagci_backend *backend; /* whose kernels run */
     struct tagci_order *order;           /* on which; NULL on the host */
     int blocking;                        /* stages may block in MPI's waiting calls: nothing else is in flight here */
+    int calm; /* a blocking call, as all on this communicator were so far: the same on all ranks */
 
     /* the vector */
     int compressible;

@@ -167,6 +167,14 @@ static const struct tagci_algorithm *choose(struct tagci_op *op, int64_t call)
     return best;
 }
 
+int tagci_select_lasts(const struct tagci_op *op)
+{
+    const struct tagci_settings *set = op->settings;
+    return op->reason == TAGC_REASON_NAMED || op->reason == TAGC_REASON_SHORT ||
+           (op->reason == TAGC_REASON_EXACT && !tagci_tensor_lossy(op->tensor)) ||
+           (op->reason == TAGC_REASON_COST && set->sparsity.n <= 1);
+}
+
 /* A gather is coded where its bytes are many and travel over a network, or where the user names how it travels. */
 static void select_gather(struct tagci_op *op)
 {

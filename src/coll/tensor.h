@@ -18,6 +18,13 @@ struct tagci_stats { /* one cell per TAGC_STAT_... */
     double at[TAGC_STAT_REASON + 1];
 };
 
+/* Calls that MPI's own collective does alone, as the last one: what has to be the same for that. */
+struct tagci_plain {
+    int known;
+    int collective, reason;
+    uint64_t shape, facts; /* of the counts; what ranks compare, but for the number of calls */
+};
+
 struct tagci_tensor {
     struct tagci_comm *comm;
     MPI_Comm user_comm; /* what the user passed: to raise errors on */
@@ -43,6 +50,7 @@ struct tagci_tensor {
     void *residual, *spare;
     int residual_is_zero;
 
+    struct tagci_plain plain;
     int64_t calls; /* reductions that all ranks took part in: schedules and warm-up count these */
     /* Gathers: the state that all ranks gathered last (elements, or codes of a rounding gather), part behind part in rank
      * order, and what it is called: 0 for none. Ranks with the same history have the same name for it. */

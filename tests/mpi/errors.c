@@ -235,18 +235,21 @@ static void different_calls(void)
     if (t_size == 1)
         return;
     static float x[N], y[N];
-    for (int what = 0; what < 3; what++) {
-        t_step("different calls on rank 0: %d", what);
-        TAGC_Tensor t = t_tensor(MPI_COMM_WORLD, "different", N, T_F32, "algorithm=direct sparsity=0.8");
+    for (int what = 0; what < 6; what++) {
+        const char *settings = what < 3 ? "algorithm=direct sparsity=0.8" : "";
+        t_step("different calls on rank 0: %d, \"%s\"", what % 3, settings);
+        TAGC_Tensor t = t_tensor(MPI_COMM_WORLD, "different", N, T_F32, settings);
         int code, odd = t_rank == 0;
         struct arguments a = good_arguments(T_REDUCE_SCATTER, x, y, t);
-        if (odd && what == 0)
+        for (int i = 0; i < what; i++) /* as before, and as so often */
+            OK(call_with(T_REDUCE_SCATTER, &a));
+        if (odd && what % 3 == 0)
             a.op = TAGC_AVG;
-        if (odd && what == 1) {
+        if (odd && what % 3 == 1) {
             a.counts[0]++;
             a.counts[1]--;
         }
-        if (odd && what == 2)
+        if (odd && what % 3 == 2)
             code = TAGC_Allreduce(x, y, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t);
         else
             code = call_with(T_REDUCE_SCATTER, &a);
