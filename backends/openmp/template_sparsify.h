@@ -128,7 +128,8 @@ INLINE NAME(vec) NAME(v_input)(enum tagci_type type, const void *in, const WORK 
 }
 
 /* Whole words from the one at element i on, all under one cut: keys above `over` are kept. Stops before a word in which
- * a key equals `tie`, or is above `limit` and so wants the plain path. Returns the number of words done. */
+ * a key equals `tie`, or is above `limit` and so wants the plain path. Words that keep nothing, most of them where little
+ * is kept, do no more than add, compare and store. Returns the number of words done. */
 INLINE size_t NAME(fast_of)(const enum tagci_type type, const enum tagci_value form, const struct pass *p, size_t i,
                             size_t words, KEY over, KEY tie, unsigned char *bits, char *out, size_t *kept)
 {
@@ -141,48 +142,54 @@ INLINE size_t NAME(fast_of)(const enum tagci_type type, const enum tagci_value f
     const WORK *residual = p->residual;
     WORK *rest = p->residual_out;
     const int stream = p->stream;
-    char *to = out;
+    char *at = out;
     size_t w = 0;
     for (; w < words; w++, i += 64) {
+        NAME(vec) v[64 / NAME(LANES)];
         NAME(mask) odd = NAME(m_none)();
         uint64_t word = 0;
-        char *at = to;
+        for (int q = 0; q < 64; q += 64 / (int)sizeof(WORK)) {
+            __builtin_prefetch((const char *)in + (i + q) * tagci_type_size(type) + 2048);
+            if (residual)
+                __builtin_prefetch((const char *)(residual + i + q) + 2048);
+        }
         for (int q = 0; q < 64; q += LANES) {
-            NAME(vec) v = NAME(v_input)(type, in, residual, i + (size_t)q), left;
-            NAME(keys) key = NAME(k_of)(v);
-            NAME(mask) keep = NAME(k_greater)(key, cut);
-            unsigned b = NAME(m_bits)(keep);
+            NAME(keys) key = NAME(k_of)(v[q / LANES] = NAME(v_input)(type, in, residual, i + (size_t)q));
             odd = NAME(m_or)(odd, NAME(m_or)(NAME(k_greater)(key, limits), NAME(k_equal)(key, ties)));
-            word |= (uint64_t)b << q;
-            if (form == TAGCI_VALUE_NATIVE) {
-                NAME(v_store)((WORK *)at, NAME(v_compress)(v, b));
-                left = NAME(v_drop)(v, keep);
-            } else {
-#if !WIDE
-                vec_f32 sent;
-                if (form == TAGCI_VALUE_BFLOAT16)
-                    h_pack_f32((uint16_t *)at, v_bf16_f32(v, &sent), b);
-                else
-                    h_pack_f32((uint16_t *)at, v_f16_f32(v, &sent), b);
-                left = v_sub_f32(v, v_keep_f32(sent, keep));
-#else
-                left = v;
-#endif
-            }
-            left = NAME(v_add)(left, NAME(v_zero)());
-            if (rest && stream)
-                NAME(v_stream)(rest + i + q, left);
-            else if (rest)
-                NAME(v_store)(rest + i + q, left);
-            at += (size_t)__builtin_popcount(b) * width;
+            word |= (uint64_t)NAME(m_bits)(NAME(k_greater)(key, cut)) << q;
         }
         if (NAME(m_bits)(odd))
             break;
         if (bits)
             tagci_bitmap_put(bits, w, word);
-        to = at;
+        for (int q = 0; q < 64 && word; q += LANES) {
+            unsigned b = (unsigned)(word >> q) & ((1u << LANES) - 1);
+            NAME(vec) x = v[q / LANES];
+            NAME(mask) keep = NAME(k_greater)(NAME(k_of)(x), cut);
+            if (form == TAGCI_VALUE_NATIVE) {
+                NAME(v_store)((WORK *)at, NAME(v_compress)(x, b));
+                v[q / LANES] = NAME(v_drop)(x, keep);
+            } else {
+#if !WIDE
+                vec_f32 sent;
+                if (form == TAGCI_VALUE_BFLOAT16)
+                    h_pack_f32((uint16_t *)at, v_bf16_f32(x, &sent), b);
+                else
+                    h_pack_f32((uint16_t *)at, v_f16_f32(x, &sent), b);
+                v[q / LANES] = v_sub_f32(x, v_keep_f32(sent, keep));
+#endif
+            }
+            at += (size_t)__builtin_popcount(b) * width;
+        }
+        for (int q = 0; rest && q < 64; q += LANES) {
+            NAME(vec) left = NAME(v_add)(v[q / LANES], NAME(v_zero)());
+            if (stream)
+                NAME(v_stream)(rest + i + q, left);
+            else
+                NAME(v_store)(rest + i + q, left);
+        }
     }
-    *kept = (size_t)(to - out) / width;
+    *kept = (size_t)(at - out) / width;
     return w;
 }
 
