@@ -40,6 +40,24 @@ INLINE vec_f32 v_divide_f32(vec_f32 a, float by)
 {
     return _mm256_div_ps(a, _mm256_set1_ps(by));
 }
+INLINE vec_f32 v_times_f32(vec_f32 a, float by)
+{
+    return _mm256_mul_ps(a, _mm256_set1_ps(by));
+}
+INLINE vec_f32 v_set_f32(float x)
+{
+    return _mm256_set1_ps(x);
+}
+INLINE vec_f32 v_clamp_f32(vec_f32 v, float top)
+{
+    return _mm256_max_ps(_mm256_min_ps(v, _mm256_set1_ps(top)), _mm256_set1_ps(-top));
+}
+INLINE void v_codes_f32(int8_t *at, vec_f32 v) /* of whole numbers */
+{
+    __m256i k = _mm256_cvtps_epi32(v);
+    __m128i h = _mm_packs_epi32(_mm256_castsi256_si128(k), _mm256_extracti128_si256(k, 1));
+    _mm_storel_epi64((__m128i *)at, _mm_packs_epi16(h, h));
+}
 INLINE vec_f32 v_zero_f32(void)
 {
     return _mm256_setzero_ps();
@@ -67,6 +85,17 @@ INLINE keys_f32 k_of_f32(vec_f32 v)
 INLINE keys_f32 k_set_f32(uint32_t key)
 {
     return _mm256_set1_epi32((int)key);
+}
+INLINE keys_f32 k_max_f32(keys_f32 a, keys_f32 b)
+{
+    return _mm256_max_epi32(a, b);
+}
+INLINE uint32_t k_largest_f32(keys_f32 k)
+{
+    __m128i m = _mm_max_epi32(_mm256_castsi256_si128(k), _mm256_extracti128_si256(k, 1));
+    m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4e));
+    m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0xb1));
+    return (uint32_t)_mm_cvtsi128_si32(m);
 }
 INLINE mask_f32 k_greater_f32(keys_f32 a, keys_f32 b)
 {

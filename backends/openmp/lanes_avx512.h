@@ -41,6 +41,25 @@ INLINE vec_f32 v_divide_f32(vec_f32 a, float by)
 {
     return _mm512_div_ps(a, _mm512_set1_ps(by));
 }
+INLINE vec_f32 v_times_f32(vec_f32 a, float by)
+{
+    return _mm512_mul_ps(a, _mm512_set1_ps(by));
+}
+INLINE vec_f32 v_set_f32(float x)
+{
+    return _mm512_set1_ps(x);
+}
+INLINE vec_f32 v_clamp_f32(vec_f32 v, float top)
+{
+    return _mm512_max_ps(_mm512_min_ps(v, _mm512_set1_ps(top)), _mm512_set1_ps(-top));
+}
+INLINE void v_codes_f32(int8_t *at, vec_f32 v) /* of whole numbers */
+{
+    __m256 other = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(v), 1));
+    __m256i low = _mm256_cvtps_epi32(_mm512_castps512_ps256(v)), high = _mm256_cvtps_epi32(other);
+    __m256i h = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8);
+    _mm_storeu_si128((__m128i *)at, _mm_packs_epi16(_mm256_castsi256_si128(h), _mm256_extracti128_si256(h, 1)));
+}
 INLINE vec_f32 v_zero_f32(void)
 {
     return _mm512_setzero_ps();
@@ -68,6 +87,18 @@ INLINE keys_f32 k_of_f32(vec_f32 v)
 INLINE keys_f32 k_set_f32(uint32_t key)
 {
     return _mm512_set1_epi32((int)key);
+}
+INLINE keys_f32 k_max_f32(keys_f32 a, keys_f32 b)
+{
+    return _mm512_max_epi32(a, b);
+}
+INLINE uint32_t k_largest_f32(keys_f32 k)
+{
+    __m256i half = _mm256_max_epi32(_mm512_castsi512_si256(k), _mm512_extracti64x4_epi64(k, 1));
+    __m128i m = _mm_max_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+    m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4e));
+    m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0xb1));
+    return (uint32_t)_mm_cvtsi128_si32(m);
 }
 INLINE mask_f32 k_greater_f32(keys_f32 a, keys_f32 b)
 {

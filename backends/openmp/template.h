@@ -27,6 +27,12 @@ typedef uint16_t loose_u16 __attribute__((aligned(1), may_alias));
 #include LANES_HEADER
 #endif
 
+/* What comes half a page behind element i. The processor does not look past the end of a page by itself. */
+INLINE void fetch_ahead(const void *base, size_t size, size_t i)
+{
+    __builtin_prefetch((const void *)((uintptr_t)base + i * size + 2048));
+}
+
 /* Streaming stores come before what is written from here on. */
 INLINE void fence(void)
 {

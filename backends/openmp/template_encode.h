@@ -194,6 +194,104 @@ static int NAME(encode_blocks)(struct tagci_chunk *c, int indexed, uint64_t *bit
     return 0;
 }
 
+#if defined LANES_HEADER && !WIDE
+/* Input and residual of a whole block; returns the largest key. */
+INLINE uint32_t block_input(const enum tagci_type type, const struct tagci_chunk *c, size_t i, float *v)
+{
+    keys_f32 largest = k_set_f32(0);
+    for (size_t q = 0; q < TAGCI_VALUE_BLOCK; q += LANES_f32) {
+        fetch_ahead(c->in, tagci_type_size(type), i + q);
+        if (c->residual)
+            fetch_ahead(c->residual, sizeof(float), i + q);
+        vec_f32 x = v_input_f32(type, c->in, c->residual, i + q);
+        largest = k_max_f32(largest, k_of_f32(x));
+        v_store_f32(v + q, x);
+    }
+    return k_largest_f32(largest);
+}
+
+/* What tagci_quantize and tagci_dequantize do to a block of finite values with this scale, which is not zero. */
+INLINE void block_codes(float *v, uint16_t scale, int levels, int8_t *code)
+{
+    const float step = tagci_bf16_to_f32(scale);
+    const vec_f32 rounder = v_set_f32(12582912.0f); /* as in value.h */
+    for (size_t q = 0; q < TAGCI_VALUE_BLOCK; q += LANES_f32) {
+        vec_f32 x = v_load_f32(TAGCI_F32, v, q), y = v_clamp_f32(v_divide_f32(x, step), (float)levels);
+        y = v_sub_f32(v_add_f32(y, rounder), rounder);
+        v_codes_f32(code + q, y);
+        v_store_f32(v + q, v_sub_f32(x, v_times_f32(y, step)));
+    }
+}
+
+INLINE void block_rest(int stream, const float *v, float *rest)
+{
+    for (size_t q = 0; q < TAGCI_VALUE_BLOCK; q += LANES_f32) {
+        vec_f32 x = v_add_f32(v_load_f32(TAGCI_F32, v, q), v_zero_f32());
+        if (stream)
+            v_stream_f32(rest + q, x);
+        else
+            v_store_f32(rest + q, x);
+    }
+}
+
+/* Nothing is held back: block by block from input to code and residual, each in the first cache. -1: some are not finite
+ * and want the long way. */
+INLINE int encode_all_of(const enum tagci_type type, const enum tagci_value value, struct tagci_chunk *c)
+{
+    const int levels = value == TAGCI_VALUE_INT8 ? 127 : 7, stream = c->stream && (uintptr_t)c->residual_out % 64 == 0;
+    struct tagci_frame f;
+    float *rest = c->residual_out;
+    tagci_frame_lay(c->frame, c->type, value, c->n, 0, c->n, 0, &f);
+    unsigned char *codes = c->frame + (f.codes - c->frame), *scales = c->frame + (f.scales - c->frame);
+    for (size_t i = 0; i < c->n; i += TAGCI_VALUE_BLOCK, scales += 2) {
+        size_t m = smaller(TAGCI_VALUE_BLOCK, c->n - i);
+        float v[TAGCI_VALUE_BLOCK], sent[TAGCI_VALUE_BLOCK];
+        int8_t code[TAGCI_VALUE_BLOCK + 8];
+        uint16_t scale;
+        if (m == TAGCI_VALUE_BLOCK) {
+            uint32_t largest = block_input(type, c, i, v);
+            if (largest >= KEY_INF)
+                return -1;
+            scale = tagci_scale_for(tagci_f32_of(largest), levels, 3.4028234663852886e38);
+            if (scale)
+                block_codes(v, scale, levels, code);
+            else
+                memset(code, 0, sizeof code);
+            if (rest)
+                block_rest(stream, v, rest + i);
+        } else {
+            add_input_f32(type, c->in, c->residual, i, m, v);
+            if (tagci_quantize_f32(value, v, m, &scale, code))
+                return -1;
+            tagci_dequantize_f32(code, m, scale, sent);
+            for (size_t j = 0; rest && j < m; j++)
+                rest[i + j] = v[j] - sent[j] + 0;
+        }
+        memcpy(scales, &scale, 2);
+        tagci_pack_codes(value, code, m, codes);
+        codes += tagci_block_bytes(value, m);
+    }
+    c->kept = c->n;
+    c->frame_bytes = f.bytes;
+    return 0;
+}
+
+static int encode_all(struct tagci_chunk *c)
+{
+#define CASE(t, form)                                                                                                  \
+    if (c->type == (t) && c->value == (form))                                                                          \
+        return encode_all_of(t, form, c);
+    CASE(TAGCI_F32, TAGCI_VALUE_INT4)
+    CASE(TAGCI_F32, TAGCI_VALUE_INT8)
+    CASE(TAGCI_F16, TAGCI_VALUE_INT4)
+    CASE(TAGCI_F16, TAGCI_VALUE_INT8)
+    CASE(TAGCI_BF16, TAGCI_VALUE_INT4)
+    CASE(TAGCI_BF16, TAGCI_VALUE_INT8)
+#undef CASE
+    return -1;
+}
+#endif
+
 /* bits: room for a bitmap, which is what is kept then, unless all is. */
 static void NAME(encode)(struct tagci_chunk *c, uint64_t *bits)
 {
@@ -201,6 +299,10 @@ static void NAME(encode)(struct tagci_chunk *c, uint64_t *bits)
         NAME(encode_plain)(c, c->value, bits);
         return;
     }
+#if defined LANES_HEADER && !WIDE
+    if (c->all && !encode_all(c))
+        return;
+#endif
     int left = c->all ? 1 : NAME(encode_blocks)(c, 1, bits);
     if (left == 1)
         left = NAME(encode_blocks)(c, 0, bits);

@@ -149,9 +149,9 @@ INLINE size_t NAME(fast_of)(const enum tagci_type type, const enum tagci_value f
         NAME(mask) odd = NAME(m_none)();
         uint64_t word = 0;
         for (int q = 0; q < 64; q += 64 / (int)sizeof(WORK)) {
-            __builtin_prefetch((const char *)in + (i + q) * tagci_type_size(type) + 2048);
+            fetch_ahead(in, tagci_type_size(type), i + (size_t)q);
             if (residual)
-                __builtin_prefetch((const char *)(residual + i + q) + 2048);
+                fetch_ahead(residual, sizeof(WORK), i + (size_t)q);
         }
         for (int q = 0; q < 64; q += LANES) {
             NAME(keys) key = NAME(k_of)(v[q / LANES] = NAME(v_input)(type, in, residual, i + (size_t)q));

@@ -101,8 +101,15 @@ static inline void tagci_pack_codes(enum tagci_value value, const int8_t *codes,
         return;
     }
     if (value == TAGCI_VALUE_INT4) {
-        for (size_t i = 0; i < TAGCI_VALUE_BLOCK / 2; i++)
-            packed[i] = (unsigned char)((codes[2 * i] & 15) | (codes[2 * i + 1] & 15) << 4);
+        for (size_t i = 0; i < TAGCI_VALUE_BLOCK / 8; i++) { /* eight codes, four bytes */
+            uint64_t x;
+            memcpy(&x, codes + 8 * i, 8);
+            x &= 0x0f0f0f0f0f0f0f0fu;
+            x = (x | x >> 4) & 0x00ff00ff00ff00ffu;
+            x = (x | x >> 8) & 0x0000ffff0000ffffu;
+            uint32_t four = (uint32_t)(x | x >> 16);
+            memcpy(packed + 4 * i, &four, 4);
+        }
     } else {
         unsigned char digits[TAGCI_VALUE_BLOCK + 8] = {0}; /* each times its power of three */
         for (size_t i = 0; i < TAGCI_VALUE_BLOCK; i++)
