@@ -449,7 +449,7 @@ void tagci_op_start(struct tagci_op *op)
 static void commit(struct tagci_op *op)
 {
     struct tagci_tensor *t = op->tensor;
-    if (tagci_is_gather(op->args.collective))
+    if (tagci_is_gather(op->args.collective) || !op->compressible)
         return;
     if (op->residual_out) {
         void *swap = t->residual;

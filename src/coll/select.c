@@ -224,6 +224,7 @@ void tagci_select(struct tagci_op *op, int64_t call)
     op->lossy = t && op->compressible && (op->share > 0 || set->threshold > 0 || set->value != TAGCI_VALUE_NATIVE);
     op->algorithm = choose(op, call);
     int dense = op->algorithm->id == TAGC_ALGORITHM_DENSE;
-    op->residual_in = t && t->residual && !t->residual_is_zero;
+    /* What was held back belongs to sums: another operation neither adds it nor takes it away. */
+    op->residual_in = t && t->residual && !t->residual_is_zero && op->compressible;
     op->residual_out = t && t->residual && set->error_feedback && !dense;
 }

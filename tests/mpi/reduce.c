@@ -351,6 +351,78 @@ static void auto_leaves_to_mpi_what_is_mpi_s(void)
     remove(path);
 }
 
+/* ---- Operations that are MPI's, on tensors that hold a residual ---- */
+
+/* The larger one by its bytes, whatever the type. */
+static void larger_bytes(void *in, void *inout, int *length, MPI_Datatype *type)
+{
+    int size;
+    MPI_Type_size(*type, &size);
+    for (int i = 0; i < *length; i++)
+        if (memcmp((char *)in + i * size, (char *)inout + i * size, (size_t)size) > 0)
+            memcpy((char *)inout + i * size, (char *)in + i * size, (size_t)size);
+}
+
+static int with_op(int form, int mpi, const void *send, void *recv, int part, MPI_Datatype type, MPI_Op op,
+                   TAGC_Tensor t)
+{
+    int counts[64], n = part * t_size;
+    for (int r = 0; r < t_size; r++)
+        counts[r] = part;
+    if (form == T_REDUCE_SCATTER)
+        return mpi ? MPI_Reduce_scatter(send, recv, counts, type, op, MPI_COMM_WORLD)
+                   : TAGC_Reduce_scatter(send, recv, counts, type, op, MPI_COMM_WORLD, t);
+    if (form == T_REDUCE_SCATTER_BLOCK)
+        return mpi ? MPI_Reduce_scatter_block(send, recv, part, type, op, MPI_COMM_WORLD)
+                   : TAGC_Reduce_scatter_block(send, recv, part, type, op, MPI_COMM_WORLD, t);
+    return mpi ? MPI_Allreduce(send, recv, n, type, op, MPI_COMM_WORLD)
+               : TAGC_Allreduce(send, recv, n, type, op, MPI_COMM_WORLD, t);
+}
+
+/* MPI's result, and what is held back is neither in it nor lost. */
+static void other_operations_leave_the_residual(void)
+{
+    enum { PART = 60 };
+    static const char *const settings[] = {"algorithm=direct sparsity=0.9", "algorithm=pack sparsity=0.9",
+                                           "algorithm=sketch sparsity=0.5", "algorithm=direct value=int8"};
+    MPI_Op mine;
+    MPI_Op_create(larger_bytes, 1, &mine);
+    const MPI_Op ops[] = {mine, MPI_MAX, MPI_MIN, MPI_PROD};
+    size_t n = (size_t)PART * (size_t)t_size;
+    double *in = malloc(n * 8), *out = malloc(n * 8), *expected = malloc(n * 8), *held = malloc(n * 8);
+    for (int type = 0; type < T_TYPES; type++)
+        for (size_t o = 0; o < (type == T_F32 || type == T_F64 ? COUNT(ops) : 1); o++)
+            for (int form = 0; form < T_FORMS; form++) {
+                const char *s = settings[(o + (size_t)(type + form)) % COUNT(settings)];
+                t_step("operation %zu of %s, %s, %s", o, t_type_names[type], t_form_names[form], s);
+                MPI_Datatype datatype = t_datatype(type);
+                TAGC_Tensor t = t_tensor(MPI_COMM_WORLD, "residual", n, type, s);
+                t_fill(T_GAUSSIAN, type, t_rank, 0, in, n);
+                OK(with_op(form, 0, in, out, PART, datatype, MPI_SUM, t));
+                t_residual(t, type, n, held);
+                double before = 0, after = 0;
+                for (size_t i = 0; i < n; i++)
+                    before += fabs(held[i]);
+                CHECK(before > 0, "nothing was held back");
+                t_fill(T_INTEGERS, type, t_rank, 1, in, n);
+                memset(out, 0, n * 8);
+                memset(expected, 0, n * 8);
+                OK(with_op(form, 0, in, out, PART, datatype, ops[o], t));
+                OK(with_op(form, 1, in, expected, PART, datatype, ops[o], t));
+                CHECK(memcmp(out, expected, n * 8) == 0, "not MPI's result");
+                t_residual(t, type, n, expected);
+                for (size_t i = 0; i < n; i++)
+                    after += fabs(held[i] - expected[i]);
+                CHECK(after == 0, "the residual has changed");
+                OK(TAGC_Tensor_free(&t));
+            }
+    MPI_Op_free(&mine);
+    free(in);
+    free(out);
+    free(expected);
+    free(held);
+}
+
 int main(int argc, char **argv)
 {
     t_start(&argc, &argv, 30);
@@ -364,6 +436,7 @@ int main(int argc, char **argv)
         names_of_types();
         nothing_is_lost_silently();
         auto_leaves_to_mpi_what_is_mpi_s();
+        other_operations_leave_the_residual();
     }
     return t_end();
 }
