@@ -54,12 +54,13 @@ int tagci_form_check_tensor(const struct tagci_args *a, const struct tagci_comm 
     return MPI_SUCCESS;
 }
 
+/* With a tensor an error like any other: the ranks meet all the same. */
 static int check_request(const struct tagci_args *a, enum tagci_form form, TAGC_Request *request)
 {
     if (form == TAGCI_BLOCKING)
         return MPI_SUCCESS;
     if (!request)
-        return tagci_error(MPI_ERR_ARG, "%s: request is NULL", a->call);
+        return tagci_error(MPI_ERR_ARG, "%s: tensor \"%s\": request is NULL", a->call, tagci_form_name(a));
     *request = TAGC_REQUEST_NULL;
     return MPI_SUCCESS;
 }
@@ -85,14 +86,22 @@ static int run_to_end(const struct tagci_args *a, struct tagci_comm *c, struct t
 }
 
 /* A persistent operation has a communicator of its own, so that requests may be started in any order. Collective, as the
- * initialization of MPI's persistent collectives is; the ranks learn here of each other's errors. */
-static int own_line(struct tagci_request *r, const struct tagci_args *a, struct tagci_comm *c, struct tagci_tensor *t,
-                    int own_error)
+ * initialization of MPI's persistent collectives is; with a tensor the ranks learn here of each other's errors: those of
+ * the arguments, and then those of making it. With own_error r may be NULL. */
+static int make_persistent(struct tagci_request *r, const struct tagci_args *a, struct tagci_comm *c,
+                           struct tagci_tensor *t, int own_error)
 {
-    int code = a->tensor == TAGC_TENSOR_NULL
-                   ? own_error
-                   : tagci_meet(c, a->call, t ? t->name : "", own_error, TAGC_ERR_MISMATCH, NULL);
-    return code ? code : tagci_comm_copy(c, &r->line);
+    int meets = a->tensor != TAGC_TENSOR_NULL;
+    const char *name = t ? t->name : "";
+    int code = meets ? tagci_meet(c, a->call, name, own_error, TAGC_ERR_MISMATCH, NULL) : own_error;
+    if (code)
+        return code;
+    code = tagci_comm_copy(c, &r->line);
+    if (!code)
+        code = tagci_op_init(&r->op, a, r->line, t, 1, MPI_SUCCESS);
+    if (!code)
+        code = r->op.code; /* no memory: nothing can ever start */
+    return meets ? tagci_meet(c, a->call, name, code, TAGC_ERR_MISMATCH, NULL) : code;
 }
 
 static int run(const struct tagci_args *a, enum tagci_form form, struct tagci_comm *c, struct tagci_tensor *t,
@@ -101,27 +110,36 @@ static int run(const struct tagci_args *a, enum tagci_form form, struct tagci_co
     if (form == TAGCI_BLOCKING)
         return run_to_end(a, c, t, own_error);
     struct tagci_request *r = tagci_alloc_zero(1, sizeof *r);
-    if (!r)
-        return tagci_error(MPI_ERR_NO_MEM, "%s: no memory for a request", a->call);
-    r->persistent = form == TAGCI_PERSISTENT;
-    r->user = a->comm;
-    int code = r->persistent ? own_line(r, a, c, t, own_error) : MPI_SUCCESS;
-    if (!code)
-        code = tagci_op_init(&r->op, a, r->line ? r->line : c, t, r->persistent, own_error);
-    if (!code && r->persistent && r->op.code) /* no memory: nothing can ever start */
-        code = r->op.code;
-    if (!code && tagci_request_register(r))
-        code = tagci_error(MPI_ERR_NO_MEM, "%s: no memory for a handle", a->call);
+    int persistent = form == TAGCI_PERSISTENT, code = MPI_SUCCESS;
+    if ((!r || tagci_request_register(r)) && !own_error)
+        own_error =
+            tagci_error(MPI_ERR_NO_MEM, "%s: tensor \"%s\": no memory for a request", a->call, t ? t->name : "");
+    if (r) {
+        r->persistent = persistent;
+        r->user = a->comm;
+    }
+    if (persistent)
+        code = make_persistent(r, a, c, t, own_error);
+    else if (own_error && a->tensor == TAGC_TENSOR_NULL)
+        code = own_error;
+    else if (!r)
+        code = run_to_end(a, c, t, own_error); /* the other ranks have to hear of it */
+    else
+        code = tagci_op_init(&r->op, a, c, t, 0, own_error);
     if (code) {
         tagci_request_destroy(r);
         return code;
     }
-    *request = r->handle;
-    if (!r->persistent) {
+    if (!persistent) {
         r->started = 1;
         tagci_engine_start(&r->op);
     }
-    return MPI_SUCCESS;
+    if (request && r->handle) {
+        *request = r->handle;
+        return MPI_SUCCESS;
+    }
+    tagci_request_let_go(r); /* it meets the other ranks' and is gone */
+    return own_error;
 }
 
 /* Buffers may be on a device that MPI does not reach. */
@@ -259,11 +277,14 @@ int tagci_form_call(const struct tagci_args *a, enum tagci_form form, const stru
 {
     struct tagci_comm *c;
     struct tagci_tensor *t;
-    int own_error, code = check_request(a, form, request);
+    int own_error, bad_request = check_request(a, form, request), code = MPI_SUCCESS;
+    if (a->tensor == TAGC_TENSOR_NULL)
+        code = bad_request;
     if (!code)
         code = prepare(a, face, &c, &t, &own_error);
     if (code)
         return tagci_error_raise(a->comm, code);
+    own_error = bad_request ? bad_request : own_error;
     c->nonblocking |= form != TAGCI_BLOCKING;
     /* Not where operations may be in flight: inside MPI's blocking call they would not progress. */
     if (!c->nonblocking && !t && !own_error && face->goes_to_mpi(a, c))

@@ -19,6 +19,8 @@ static struct tagci_handles requests = TAGCI_HANDLES_INIT;
 
 void tagci_request_destroy(struct tagci_request *r)
 {
+    if (!r)
+        return;
     tagci_handle_drop(&requests, (uintptr_t)r->handle);
     tagci_op_release(&r->op);
     if (r->line)
@@ -29,6 +31,13 @@ void tagci_request_destroy(struct tagci_request *r)
 static void destroy_op(struct tagci_op *op)
 {
     tagci_request_destroy((struct tagci_request *)op);
+}
+
+void tagci_request_let_go(struct tagci_request *r)
+{
+    r->freed = 1;
+    if (!tagci_engine_at_completion(&r->op, destroy_op))
+        tagci_request_destroy(r);
 }
 
 static void destroy_all(void)
@@ -196,9 +205,7 @@ int TAGC_Request_free(TAGC_Request *request)
     if (code)
         return tagci_error_raise(MPI_COMM_NULL, code);
     *request = TAGC_REQUEST_NULL;
-    r->freed = 1;
-    if (!tagci_engine_at_completion(&r->op, destroy_op))
-        tagci_request_destroy(r);
+    tagci_request_let_go(r);
     return MPI_SUCCESS;
 }
 

@@ -20,6 +20,8 @@ struct tagci_request {
 
 /* Gives it a handle. 0, or -1: no memory. */
 int tagci_request_register(struct tagci_request *r);
-void tagci_request_destroy(struct tagci_request *r);
+void tagci_request_destroy(struct tagci_request *r); /* may be NULL */
+/* The user has no handle of it any more: it is destroyed, once its operation is complete. */
+void tagci_request_let_go(struct tagci_request *r);
 
 #endif
