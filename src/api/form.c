@@ -261,9 +261,10 @@ static int prepare(const struct tagci_args *a, const struct tagci_face *face, st
         *own_error = tagci_error(TAGC_ERR_TENSOR, "%s: tensor is not a tensor: freed, or never made", a->call);
         return tagci_comm_get(a->call, a->comm, c);
     }
-    struct tagci_comm *given = NULL;
+    struct tagci_comm *given;
     *c = (*t)->comm;
-    int code = tagci_comm_get(a->call, a->comm, &given);
+    /* Meets nobody: a wrong one may be this rank's mistake alone. */
+    int code = tagci_comm_look(a->call, a->comm, &given);
     if (!code)
         code = given == *c ? face->check(a, *c, *t)
                            : tagci_error(TAGC_ERR_TENSOR, "%s: tensor \"%s\" was made on another communicator", a->call,

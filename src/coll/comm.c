@@ -260,7 +260,7 @@ static int setup_error_again(const char *call, const struct tagci_comm *c)
     return tagci_error(c->setup_error, "%s: %s", call, c->setup_why ? c->setup_why : "the communicator's setup failed");
 }
 
-int tagci_comm_get(const char *call, MPI_Comm comm, struct tagci_comm **state)
+int tagci_comm_look(const char *call, MPI_Comm comm, struct tagci_comm **state)
 {
     *state = NULL;
     int code = tagci_start_library();
@@ -272,12 +272,20 @@ int tagci_comm_get(const char *call, MPI_Comm comm, struct tagci_comm **state)
     if ((code = MPI_Comm_get_attr(comm, comm_key, state, &found)))
         return code;
     if (found)
-        return (*state)->setup_error ? setup_error_again(call, *state) : MPI_SUCCESS;
+        return MPI_SUCCESS;
     *state = NULL;
     if ((code = MPI_Comm_test_inter(comm, &inter)))
         return code;
-    if (inter)
-        return tagci_error(MPI_ERR_COMM, "%s: comm is an inter-communicator", call);
+    return inter ? tagci_error(MPI_ERR_COMM, "%s: comm is an inter-communicator", call) : MPI_SUCCESS;
+}
+
+int tagci_comm_get(const char *call, MPI_Comm comm, struct tagci_comm **state)
+{
+    int code = tagci_comm_look(call, comm, state);
+    if (code)
+        return code;
+    if (*state)
+        return (*state)->setup_error ? setup_error_again(call, *state) : MPI_SUCCESS;
 
     struct tagci_comm *c = NULL;
     if ((code = make(call, comm, &c)))

@@ -36,6 +36,8 @@ struct tagci_comm {
 /* State of a communicator. Collective at the first call on it. Errors (made, not raised): MPI_ERR_COMM for
  * MPI_COMM_NULL and inter-communicators, that of the setup. *state is NULL only where there is no usable communicator. */
 int tagci_comm_get(const char *call, MPI_Comm comm, struct tagci_comm **state);
+/* The same without the setup, and local: *state is NULL, and that is no error, where no call was collective on it yet. */
+int tagci_comm_look(const char *call, MPI_Comm comm, struct tagci_comm **state);
 /* A state of its own for the same ranks, with a duplicate of its own; one holder. Collective. */
 int tagci_comm_copy(struct tagci_comm *c, struct tagci_comm **copy);
 /* A state for a communicator of the library's own, which is the state's from here on, also after an error. */
