@@ -221,9 +221,17 @@ static int grequest_query(void *state, MPI_Status *status)
     return r->op.code;
 }
 
+/* Called by two: MPI, when the user has waited or has freed the request, which MPICH does at once (MPI wants it done only
+ * when the request is complete too); and the completion. The last of them destroys it. */
+static void hand_back(struct tagci_request *r)
+{
+    if (__atomic_add_fetch(&r->handed_back, 1, __ATOMIC_ACQ_REL) == 2)
+        tagci_request_destroy(r);
+}
+
 static int grequest_free(void *state)
 {
-    tagci_request_destroy(state);
+    hand_back(state);
     return MPI_SUCCESS;
 }
 
@@ -252,7 +260,9 @@ static int grequest_wait(int count, void **states, double timeout, MPI_Status *s
 
 static void grequest_done(struct tagci_op *op)
 {
-    MPI_Grequest_complete(((struct tagci_request *)op)->mpi);
+    struct tagci_request *r = (struct tagci_request *)op;
+    MPI_Grequest_complete(r->mpi);
+    hand_back(r);
 }
 #endif
 

@@ -16,6 +16,7 @@ struct tagci_request {
     MPI_Comm user;           /* to raise errors on */
     struct tagci_comm *line; /* of a persistent request: its own */
     MPI_Request mpi;         /* once it has been handed over */
+    int handed_back;         /* then: by MPI, by the completion */
 };
 
 /* Gives it a handle. 0, or -1: no memory. */

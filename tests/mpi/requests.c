@@ -203,6 +203,52 @@ static void as_mpi_requests(void)
         CHECK(got == t_size - 1);
     }
     CHECK(is_sum(out, 3, 0));
+
+    t_step("a request of MPI's that is freed while the operation is in flight");
+    float *between = calloc(N, sizeof *between);
+    memset(out, 0, N * sizeof *out);
+    OK(TAGC_Iallreduce(in, out, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t, &q));
+    if (!code) {
+        OK(TAGC_Request_get_mpi(&q, &r[0]));
+        OK(MPI_Request_free(&r[0]));
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    OK(TAGC_Allreduce(in, between, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, TAGC_TENSOR_NULL));
+    CHECK(is_sum(between, 3, 0));
+    while (t_stat(t, TAGC_STAT_CALLS) < 2) { /* it completes in somebody's progress: here in that of one that is done */
+        int flag;
+        TAGC_Request none = TAGC_REQUEST_NULL;
+        OK(TAGC_Testall(1, code ? &q : &none, &flag));
+    }
+    CHECK(is_sum(out, 3, 0));
+    OK(TAGC_Tensor_free(&t));
+    free(between);
+    free(in);
+    free(out);
+    t_agree();
+}
+
+/* One rank says nowhere to put the request: an error on all, and nothing is left over that meets the next call. */
+static void null_request(void)
+{
+    float *in = vector(7, 0), *out = calloc(N, sizeof *out);
+    TAGC_Tensor t = t_tensor(MPI_COMM_WORLD, "nowhere", N, T_F32, "algorithm=direct");
+    int odd = t_rank == t_size - 1;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int init = 0; init < 2; init++) {
+        t_step("request is NULL on one rank of %s", init ? "TAGC_Allreduce_init" : "TAGC_Iallreduce");
+        TAGC_Request q = TAGC_REQUEST_NULL, *at = odd ? NULL : &q;
+        int code = init ? TAGC_Allreduce_init(in, out, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t, MPI_INFO_NULL, at)
+                        : TAGC_Iallreduce(in, out, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t, at);
+        if (!odd && !init && !code)
+            code = TAGC_Wait(&q);
+        CHECK(t_class(code) == (odd ? MPI_ERR_ARG : TAGC_ERR_MISMATCH), "%s", code ? t_error_text(code) : "no error");
+        CHECK(q == TAGC_REQUEST_NULL);
+        CHECK(strstr(t_error_text(code), "\"nowhere\""), "%s", t_error_text(code));
+        OK(TAGC_Allreduce(in, out, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t));
+        CHECK(is_sum(out, 7, 0));
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     OK(TAGC_Tensor_free(&t));
     free(in);
     free(out);
@@ -332,6 +378,7 @@ int main(int argc, char **argv)
     overlapping();
     wrong_use();
     as_mpi_requests();
+    null_request();
     collective_between();
     progress_thread();
     threads();
