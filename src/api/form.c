@@ -117,6 +117,8 @@ static int run(const struct tagci_args *a, enum tagci_form form, struct tagci_co
     if (r) {
         r->persistent = persistent;
         r->user = a->comm;
+        r->comm = c;
+        tagci_comm_hold(c);
     }
     if (persistent)
         code = make_persistent(r, a, c, t, own_error);

@@ -25,6 +25,7 @@ void tagci_request_destroy(struct tagci_request *r)
     tagci_op_release(&r->op);
     if (r->line)
         tagci_comm_drop(r->line);
+    tagci_comm_drop(r->comm);
     tagci_free(r);
 }
 
@@ -63,17 +64,24 @@ static int find(const char *call, TAGC_Request *request, struct tagci_request **
         return tagci_error(MPI_ERR_ARG, "%s: request is NULL", call);
     if (*request == TAGC_REQUEST_NULL)
         return MPI_SUCCESS;
-    *r = tagci_handle_look(&requests, (uintptr_t)*request);
-    if (!*r || (*r)->freed)
+    struct tagci_request *found = tagci_handle_look(&requests, (uintptr_t)*request);
+    if (!found || found->freed)
         return tagci_error(TAGC_ERR_REQUEST, "%s: request is not a request: freed, completed, or never made", call);
+    *r = found;
     return MPI_SUCCESS;
+}
+
+/* Raises a code on the communicator of the request, if there is one and the user still has its communicator. */
+static int raise_on(const struct tagci_request *r, int code)
+{
+    return tagci_error_raise(r && !r->comm->user_gone ? r->user : MPI_COMM_NULL, code);
 }
 
 /* The user learns of a completion: a nonblocking request goes, a persistent one becomes inactive. */
 static int finish(struct tagci_request *r, TAGC_Request *request)
 {
     int code = r->started ? r->op.code : MPI_SUCCESS;
-    MPI_Comm user = r->user;
+    MPI_Comm user = r->comm->user_gone ? MPI_COMM_NULL : r->user;
     r->started = 0;
     if (!r->persistent) {
         tagci_request_destroy(r);
@@ -100,7 +108,7 @@ static int start(const char *call, TAGC_Request *request)
                                tagci_op_tensor_name(&r->op));
     }
     if (code)
-        return tagci_error_raise(r ? r->user : MPI_COMM_NULL, code);
+        return raise_on(r, code);
     r->op.code = MPI_SUCCESS;
     r->started = 1;
     tagci_engine_start(&r->op);
@@ -161,10 +169,12 @@ int TAGC_Waitall(int n, TAGC_Request requests_[])
 
 int TAGC_Test(TAGC_Request *request, int *flag)
 {
-    struct tagci_request *r = NULL;
-    int code = flag ? find("TAGC_Test", request, &r) : tagci_error(MPI_ERR_ARG, "TAGC_Test: flag is NULL");
+    struct tagci_request *r;
+    int code = find("TAGC_Test", request, &r);
+    if (!code && !flag)
+        code = tagci_error(MPI_ERR_ARG, "TAGC_Test: flag is NULL");
     if (code)
-        return tagci_error_raise(MPI_COMM_NULL, code);
+        return raise_on(r, code);
     *flag = 1;
     if (!r)
         return MPI_SUCCESS;
@@ -268,9 +278,10 @@ static void grequest_done(struct tagci_op *op)
 
 int TAGC_Request_get_mpi(TAGC_Request *request, MPI_Request *mpi_request)
 {
-    struct tagci_request *r = NULL;
-    int code = mpi_request ? find("TAGC_Request_get_mpi", request, &r)
-                           : tagci_error(MPI_ERR_ARG, "TAGC_Request_get_mpi: mpi_request is NULL");
+    struct tagci_request *r;
+    int code = find("TAGC_Request_get_mpi", request, &r);
+    if (!code && !mpi_request)
+        code = tagci_error(MPI_ERR_ARG, "TAGC_Request_get_mpi: mpi_request is NULL");
     if (!code && !r)
         code = tagci_error(TAGC_ERR_REQUEST, "TAGC_Request_get_mpi: request is TAGC_REQUEST_NULL");
     if (!code && r->persistent)
@@ -291,5 +302,5 @@ int TAGC_Request_get_mpi(TAGC_Request *request, MPI_Request *mpi_request)
     if (!code)
         code = tagci_error(TAGC_ERR_UNSUPPORTED, "TAGC_Request_get_mpi: this MPI has no MPIX_Grequest_start");
 #endif
-    return tagci_error_raise(MPI_COMM_NULL, code);
+    return raise_on(r, code);
 }

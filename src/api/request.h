@@ -13,7 +13,8 @@ struct tagci_request {
     TAGC_Request handle;
     int persistent, started; /* started: since the last completion that the user saw */
     int freed;               /* by the user, while in flight */
-    MPI_Comm user;           /* to raise errors on */
+    MPI_Comm user;           /* to raise errors on, */
+    struct tagci_comm *comm; /* and the state of it, held */
     struct tagci_comm *line; /* of a persistent request: its own */
     MPI_Request mpi;         /* once it has been handed over */
     int handed_back;         /* then: by MPI, by the completion */

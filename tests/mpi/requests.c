@@ -4,6 +4,7 @@
  * Requests: completion, order of starts, wrong use, progress, and that a start allocates nothing. */
 #include "common.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -255,6 +256,60 @@ static void null_request(void)
     t_agree();
 }
 
+static int raised_on_world;
+
+static void count_errors(MPI_Comm *comm, int *code, ...)
+{
+    (void)code;
+    raised_on_world += *comm == MPI_COMM_WORLD;
+}
+
+/* Errors are raised on the communicator of the request; on MPI_COMM_WORLD once the user has freed it, and an operation that
+ * has none then completes all the same. */
+static void errors_of_requests(void)
+{
+    float *in = vector(9, 0), *out = calloc(N, sizeof *out);
+    MPI_Errhandler counting;
+    MPI_Comm comm;
+    MPI_Request theirs;
+    TAGC_Request p, q, plain;
+    MPI_Comm_create_errhandler(count_errors, &counting);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, counting);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    raised_on_world = 0;
+
+    t_step("errors of a request go to its communicator");
+    OK(TAGC_Allreduce_init(in, out, N, MPI_FLOAT, MPI_SUM, comm, TAGC_TENSOR_NULL, MPI_INFO_NULL, &p));
+    CHECK(t_class(TAGC_Request_get_mpi(&p, &theirs)) == TAGC_ERR_UNSUPPORTED);
+    CHECK(t_class(TAGC_Request_get_mpi(&p, NULL)) == MPI_ERR_ARG);
+    CHECK(t_class(TAGC_Test(&p, NULL)) == MPI_ERR_ARG);
+    OK(TAGC_Start(&p));
+    CHECK(t_class(TAGC_Start(&p)) == TAGC_ERR_BUSY);
+    OK(TAGC_Wait(&p));
+    OK(TAGC_Request_free(&p));
+    CHECK(raised_on_world == 0, "%d on MPI_COMM_WORLD", raised_on_world);
+
+    t_step("operations outlive the communicator");
+    TAGC_Tensor t = t_tensor(comm, "outlives", N, T_F32, "algorithm=direct");
+    OK(TAGC_Iallreduce(in, out, t_rank ? N : -1, MPI_FLOAT, MPI_SUM, comm, t, &q));
+    OK(TAGC_Iallreduce(in, out, N, MPI_FLOAT, TAGC_AVG, comm, TAGC_TENSOR_NULL, &plain));
+    OK(TAGC_Tensor_free(&t));
+    MPI_Comm_free(&comm);
+    int code = TAGC_Wait(&q);
+    CHECK(t_class(code) == (t_rank ? TAGC_ERR_MISMATCH : MPI_ERR_COUNT), "%s", code ? t_error_text(code) : "no error");
+    CHECK(raised_on_world == 1, "%d on MPI_COMM_WORLD", raised_on_world);
+    OK(TAGC_Wait(&plain));
+    for (size_t i = 0; i < N; i++)
+        out[i] = roundf(out[i] * (float)t_size);
+    CHECK(is_sum(out, 9, 0));
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Errhandler_free(&counting);
+    free(in);
+    free(out);
+    t_agree();
+}
+
 /* Calls that are collective beside the reductions, with operations in flight: what those have to post goes first, so that all
  * ranks post in the same order (whether or not this MPI minds). */
 static void collective_between(void)
@@ -379,6 +434,7 @@ int main(int argc, char **argv)
     wrong_use();
     as_mpi_requests();
     null_request();
+    errors_of_requests();
     collective_between();
     progress_thread();
     threads();
