@@ -284,7 +284,11 @@ TAGC_API int TAGC_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MP
  * returned (and raised) here. Ranks start the nonblocking operations of a communicator in the same order, as with MPI's;
  * they may complete in any. Operations progress in these calls and in every start, whichever request they name; with the
  * setting progress=thread (and MPI_THREAD_MULTIPLE) in a thread as well. */
-TAGC_API int TAGC_Start(TAGC_Request *request); /* TAGC_ERR_BUSY: active, or its tensor is */
+/* TAGC_ERR_BUSY: active. TAGC_ERR_REQUEST: not a persistent request. These are errors of this rank alone, and nothing
+ * starts: other ranks that start the request wait for this one. A tensor that was freed (TAGC_ERR_TENSOR) or has another
+ * operation in flight (TAGC_ERR_BUSY) is an error of the operation: all ranks have one when it completes. TAGC_Startall
+ * starts the others also where one cannot start, and returns the first error. */
+TAGC_API int TAGC_Start(TAGC_Request *request);
 TAGC_API int TAGC_Startall(int n, TAGC_Request requests[]);
 TAGC_API int TAGC_Test(TAGC_Request *request, int *flag);
 TAGC_API int TAGC_Testall(int n, TAGC_Request requests[], int *flag);

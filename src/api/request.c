@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "api/form.h"
 #include "api/request.h"
 #include "coll/engine.h"
 #include "coll/op.h"
@@ -90,6 +91,18 @@ static int finish(struct tagci_request *r, TAGC_Request *request)
     return tagci_error_raise(user, code);
 }
 
+/* What is wrong with the request's tensor is an error of the operation: it starts, and all ranks have an error when it
+ * completes. */
+static int find_tensor(const char *call, struct tagci_op *op)
+{
+    struct tagci_tensor *t = tagci_tensor_of(op->args.tensor);
+    tagci_op_take_tensor(op, t);
+    if (!t)
+        return tagci_error(TAGC_ERR_TENSOR, "%s: the request's tensor was freed", call);
+    return t->in_flight ? tagci_error(TAGC_ERR_BUSY, "%s: tensor \"%s\" has an operation in flight", call, t->name)
+                        : MPI_SUCCESS;
+}
+
 static int start(const char *call, TAGC_Request *request)
 {
     struct tagci_request *r;
@@ -99,17 +112,10 @@ static int start(const char *call, TAGC_Request *request)
     if (!code && !r->persistent)
         code = tagci_error(TAGC_ERR_REQUEST, "%s: request is not a persistent one", call);
     if (!code && r->started)
-        code = tagci_error(TAGC_ERR_BUSY, "%s: tensor \"%s\": request is active", call, tagci_op_tensor_name(&r->op));
-    if (!code && r->op.args.tensor != TAGC_TENSOR_NULL) {
-        if (!tagci_tensor_of(r->op.args.tensor))
-            code = tagci_error(TAGC_ERR_TENSOR, "%s: the request's tensor was freed", call);
-        else if (r->op.tensor->in_flight)
-            code = tagci_error(TAGC_ERR_BUSY, "%s: tensor \"%s\" has an operation in flight", call,
-                               tagci_op_tensor_name(&r->op));
-    }
+        code = tagci_error(TAGC_ERR_BUSY, "%s: tensor \"%s\": request is active", call, tagci_form_name(&r->op.args));
     if (code)
         return raise_on(r, code);
-    r->op.code = MPI_SUCCESS;
+    r->op.code = r->op.args.tensor == TAGC_TENSOR_NULL ? MPI_SUCCESS : find_tensor(call, &r->op);
     r->started = 1;
     tagci_engine_start(&r->op);
     return MPI_SUCCESS;
@@ -129,11 +135,16 @@ static int array(const char *call, int n, TAGC_Request requests_[])
     return MPI_SUCCESS;
 }
 
+/* The first error is returned; the others start: other ranks may wait for them. */
 int TAGC_Startall(int n, TAGC_Request requests_[])
 {
     int code = array("TAGC_Startall", n, requests_);
-    for (int i = 0; i < n && !code; i++)
-        code = start("TAGC_Startall", &requests_[i]);
+    if (code)
+        return code;
+    for (int i = 0; i < n; i++) {
+        int one = start("TAGC_Startall", &requests_[i]);
+        code = code ? code : one;
+    }
     return code;
 }
 

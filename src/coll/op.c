@@ -409,8 +409,18 @@ void tagci_op_leave_line(struct tagci_op *op)
         leave_line(op);
 }
 
+void tagci_op_take_tensor(struct tagci_op *op, struct tagci_tensor *t)
+{
+    op->tensor = t;
+    op->settings = t ? &t->settings : &op->comm->exact;
+    if (!t)
+        op->device = NULL;
+}
+
 void tagci_op_start(struct tagci_op *op)
 {
+    if (op->code) /* it only meets the other ranks', and the tensor may be freed meanwhile */
+        tagci_op_take_tensor(op, NULL);
     op->started = MPI_Wtime();
     op->number = op->comm->started++;
     op->stage = op->n_stages = op->n_requests = 0;

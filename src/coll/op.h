@@ -198,6 +198,9 @@ struct tagci_op {
  * will learn of when it starts; only with a tensor). 0 or an error code, and then there is nothing to release. */
 int tagci_op_init(struct tagci_op *op, const struct tagci_args *args, struct tagci_comm *comm,
                   struct tagci_tensor *tensor, int every_call, int own_error);
+/* The tensor of the next start of an operation that has one; NULL: it is not there, and the operation must have an error. */
+void tagci_op_take_tensor(struct tagci_op *op, struct tagci_tensor *t);
+/* With op->code set, which needs args.tensor, the operation only tells the other ranks. */
 void tagci_op_start(struct tagci_op *op);
 /* Moves it on as far as it goes. Returns 1 when it is complete (op->code is its result), else 0. */
 int tagci_op_progress(struct tagci_op *op);

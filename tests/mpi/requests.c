@@ -256,6 +256,55 @@ static void null_request(void)
     t_agree();
 }
 
+/* What is wrong with a request's tensor when it starts is an error on all, where it completes; then it starts anew. */
+static void start_without_the_tensor(void)
+{
+    float *in = vector(8, 0), *out = calloc(N, sizeof *out), *other = calloc(N, sizeof *other);
+    TAGC_Tensor t = t_tensor(MPI_COMM_WORLD, "start", N, T_F32, "algorithm=direct"), copy;
+    TAGC_Request p, q;
+    int odd = t_rank == t_size - 1;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    OK(TAGC_Allreduce_init(in, out, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t, MPI_INFO_NULL, &p));
+
+    t_step("a start while the tensor is in flight");
+    OK(TAGC_Iallreduce(in, other, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t, &q));
+    OK(TAGC_Start(&p));
+    int code = TAGC_Wait(&p);
+    CHECK(t_class(code) == TAGC_ERR_BUSY || t_class(code) == TAGC_ERR_MISMATCH || (t_size == 1 && !code), "%s",
+          code ? t_error_text(code) : "no error");
+    OK(TAGC_Wait(&q));
+    CHECK(is_sum(other, 8, 0));
+    OK(TAGC_Startall(1, &p));
+    OK(TAGC_Wait(&p));
+    CHECK(is_sum(out, 8, 0));
+
+    t_step("a start on one rank without the tensor");
+    copy = t;
+    if (odd)
+        OK(TAGC_Tensor_free(&copy));
+    for (int again = 0; again < 2; again++) {
+        OK(TAGC_Start(&p));
+        code = TAGC_Wait(&p);
+        CHECK(t_class(code) == (odd ? TAGC_ERR_TENSOR : TAGC_ERR_MISMATCH), "%s",
+              code ? t_error_text(code) : "no error");
+    }
+    OK(TAGC_Request_free(&p));
+    if (!odd)
+        OK(TAGC_Tensor_free(&t));
+
+    t_step("a tensor is freed while an operation with an error is in flight");
+    t = t_tensor(MPI_COMM_WORLD, "soon freed", N, T_F32, "algorithm=direct");
+    OK(TAGC_Iallreduce(in, out, odd ? N - 1 : N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t, &q));
+    OK(TAGC_Tensor_free(&t));
+    code = TAGC_Wait(&q);
+    CHECK(t_class(code) == (odd ? TAGC_ERR_TENSOR : TAGC_ERR_MISMATCH), "%s", code ? t_error_text(code) : "no error");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    free(in);
+    free(out);
+    free(other);
+    t_agree();
+}
+
 static int raised_on_world;
 
 static void count_errors(MPI_Comm *comm, int *code, ...)
@@ -434,6 +483,7 @@ int main(int argc, char **argv)
     wrong_use();
     as_mpi_requests();
     null_request();
+    start_without_the_tensor();
     errors_of_requests();
     collective_between();
     progress_thread();
