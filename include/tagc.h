@@ -130,8 +130,8 @@ TAGC_API int TAGC_Get_library_version(char *version, int *resultlen);
  * stands in messages; it is copied. info may be MPI_INFO_NULL; keys tagc_NAME give settings (tagc_env(7)), other keys
  * are ignored. comm must outlive the tensor's last operation. The ranks' count, type, name and settings are compared:
  * a difference is TAGC_ERR_MISMATCH on every rank, and no rank has a tensor then.
- * Errors: MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_ARG, MPI_ERR_NO_MEM, TAGC_ERR_SETTING,
- * TAGC_ERR_UNSUPPORTED, TAGC_ERR_BACKEND, TAGC_ERR_MISMATCH; an error of one rank is an error on all. */
+ * Errors: MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_ARG, MPI_ERR_NO_MEM, MPI_ERR_INFO,
+ * TAGC_ERR_SETTING, TAGC_ERR_UNSUPPORTED, TAGC_ERR_BACKEND, TAGC_ERR_MISMATCH; an error of one rank is an error on all. */
 TAGC_API int TAGC_Tensor_create(MPI_Comm comm, const char *name, int count, MPI_Datatype datatype, MPI_Info info,
                                 TAGC_Tensor *tensor);
 TAGC_API int TAGC_Tensor_create_c(MPI_Comm comm, const char *name, MPI_Count count, MPI_Datatype datatype,

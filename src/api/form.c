@@ -6,6 +6,7 @@
 
 #include "api/form.h"
 #include "api/request.h"
+#include "api/tensor.h"
 #include "coll/board.h"
 #include "coll/engine.h"
 #include "coll/meet.h"
@@ -54,15 +55,15 @@ int tagci_form_check_tensor(const struct tagci_args *a, const struct tagci_comm 
     return MPI_SUCCESS;
 }
 
-/* With a tensor an error like any other: the ranks meet all the same. */
-static int check_request(const struct tagci_args *a, enum tagci_form form, TAGC_Request *request)
+/* The arguments of these forms alone. With a tensor an error like any other: the ranks meet all the same. */
+static int check_rest(const struct tagci_args *a, enum tagci_form form, TAGC_Request *request)
 {
     if (form == TAGCI_BLOCKING)
         return MPI_SUCCESS;
     if (!request)
         return tagci_error(MPI_ERR_ARG, "%s: tensor \"%s\": request is NULL", a->call, tagci_form_name(a));
     *request = TAGC_REQUEST_NULL;
-    return MPI_SUCCESS;
+    return form == TAGCI_PERSISTENT ? tagci_api_info(a->call, tagci_form_name(a), a->info) : MPI_SUCCESS;
 }
 
 static int run_to_end(const struct tagci_args *a, struct tagci_comm *c, struct tagci_tensor *t, int own_error)
@@ -280,14 +281,14 @@ int tagci_form_call(const struct tagci_args *a, enum tagci_form form, const stru
 {
     struct tagci_comm *c;
     struct tagci_tensor *t;
-    int own_error, bad_request = check_request(a, form, request), code = MPI_SUCCESS;
+    int own_error, bad = check_rest(a, form, request), code = MPI_SUCCESS;
     if (a->tensor == TAGC_TENSOR_NULL)
-        code = bad_request;
+        code = bad;
     if (!code)
         code = prepare(a, face, &c, &t, &own_error);
     if (code)
         return tagci_error_raise(a->comm, code);
-    own_error = bad_request ? bad_request : own_error;
+    own_error = bad ? bad : own_error;
     c->nonblocking |= form != TAGCI_BLOCKING;
     /* Not where operations may be in flight: inside MPI's blocking call they would not progress. */
     if (!c->nonblocking && !t && !own_error && face->goes_to_mpi(a, c))

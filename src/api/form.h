@@ -49,8 +49,7 @@ int tagci_form_call(const struct tagci_args *a, enum tagci_form form, const stru
     }                                                                                                                  \
     int TAGC_##name##_init##suffix(TAGCI_UNPACK parameters, MPI_Info info, TAGC_Request *request)                      \
     {                                                                                                                  \
-        struct tagci_args a = {.call = "TAGC_" #name "_init" #suffix, __VA_ARGS__};                                    \
-        (void)info;                                                                                                    \
+        struct tagci_args a = {.call = "TAGC_" #name "_init" #suffix, .info = info, __VA_ARGS__};                      \
         return run(&a, TAGCI_PERSISTENT, request);                                                                     \
     }
 

@@ -37,6 +37,16 @@ int tagci_api_raise(const struct tagci_tensor *t, int code)
     return tagci_error_raise(t && !t->comm->user_gone ? t->user_comm : MPI_COMM_NULL, code);
 }
 
+int tagci_api_info(const char *call, const char *name, MPI_Info info)
+{
+    char text[TAGC_MAX_ERROR_STRING];
+    int n, code = info == MPI_INFO_NULL ? MPI_SUCCESS : MPI_Info_get_nkeys(info, &n);
+    if (!code)
+        return MPI_SUCCESS;
+    tagci_error_text(code, text);
+    return tagci_error(tagci_error_class(code), "%s: tensor " NAME_SHOWN ": info: %.300s", call, name, text);
+}
+
 /* ---- Making ---- */
 
 static int info_get(void *context, const char *name, char *value, size_t size)
@@ -99,6 +109,9 @@ static int set_up(const char *call, struct tagci_tensor *t, MPI_Info info)
 {
     char why[400];
     struct tagci_info_reader reader = {info_get, info_key, &info};
+    int code = tagci_api_info(call, t->name, info);
+    if (code)
+        return code;
     enum tagci_setting_error e =
         tagci_settings_resolve(t->name, info == MPI_INFO_NULL ? NULL : &reader, &t->settings, why, sizeof why);
     if (e != TAGCI_SETTING_OK)

@@ -50,6 +50,7 @@ struct tagci_args {
     MPI_Datatype sendtype;
     MPI_Comm comm;
     TAGC_Tensor tensor;
+    MPI_Info info; /* of a persistent form */
 };
 static inline MPI_Count tagci_args_count(const struct tagci_args *a, int rank)
 {

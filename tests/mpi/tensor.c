@@ -147,6 +147,16 @@ static void test_errors_of_one(void)
         expect_of_one(make(10, MPI_FLOAT, "w", guilty ? "value=int4 algorithm=pack" : "", &t), TAGC_ERR_SETTING,
                       "algorithm=pack");
         expect_of_one(make(10, MPI_FLOAT, "w", guilty ? "backend=hip" : "", &t), TAGC_ERR_BACKEND, "hip");
+#ifdef MPICH_VERSION /* which knows a handle that is none */
+        MPI_Info info = guilty ? (MPI_Info)0x1234567 : MPI_INFO_NULL;
+        float x[10] = {0}, y[10];
+        TAGC_Request q;
+        expect_of_one(TAGC_Tensor_create(MPI_COMM_WORLD, "w", 10, MPI_FLOAT, info, &t), MPI_ERR_INFO, "info: ");
+        OK(make(10, MPI_FLOAT, "w", "", &t));
+        expect_of_one(TAGC_Allreduce_init(x, y, 10, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t, info, &q), MPI_ERR_INFO,
+                      "info: ");
+        OK(TAGC_Tensor_free(&t));
+#endif
     }
     if (t_size == 1)
         return;
