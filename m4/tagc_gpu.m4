@@ -79,7 +79,8 @@ _TAGC_END
   AC_SUBST([$2_LIBS])
   dnl A static library has its backends linked in; a shared one loads them
   AS_IF([test $tagc_$1 = yes && test "$enable_shared" != yes],
-        [AC_DEFINE([TAGC_LINK_]m4_toupper([$1]), [1], [the $1 backend is linked in])])
+        [AC_DEFINE([TAGC_LINK_]m4_toupper([$1]), [1], [the $1 backend is linked in])
+         AS_VAR_APPEND([GPU_PC_LIBS], [" `AS_ECHO([" $$2_LIBS"]) | sed 's/ -R/ -Wl,-rpath,/g'`"])])
   AM_CONDITIONAL([HAVE_]m4_toupper([$1]), [test $tagc_$1 = yes])
 ])
 

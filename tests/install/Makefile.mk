@@ -3,6 +3,9 @@
 
 EXTRA_DIST += tests/install/check-install
 
+dist_check_SCRIPTS += tests/install/check-nvcc
+TESTS += tests/install/check-nvcc
+
 # make installcheck, after make install
 installcheck-local:
 	$(AM_V_at)$(AM_TESTS_ENVIRONMENT) prefix='$(DESTDIR)$(prefix)' libdir='$(DESTDIR)$(libdir)' \
