@@ -9,8 +9,10 @@
 
 #include "coll/nodes.h"
 #include "core/index_coded.h"
+#include "core/sample.h"
 #include "core/value.h"
 
+static const double worth = 0.9; /* of what MPI's own call takes: what is not cheaper than that may well be slower */
 static const double least_gather = 1 << 16; /* bytes of a gather that may be worth coding */
 
 /* Share of elements that at least one rank keeps, supports being independent. */
@@ -59,16 +61,47 @@ static double rounds(const struct tagci_op *op, double bytes)
     return op->args.collective != TAGCI_ALLREDUCE && bytes >= (512 << 10) ? ranks - 1 : ceil(log2(ranks));
 }
 
+/* Finding what is kept of n elements that are cut into so many parts. Of a sample few are looked at, but each run of them
+ * is fetched from memory on its own: five times as much, measured. */
+static double choosing(const struct tagci_op *op, double n, int parts)
+{
+    int64_t g = op->settings->granularity;
+    double length = g == TAGCI_GRANULARITY_OWNER ? n / parts : g == TAGCI_GRANULARITY_TENSOR ? n : fmin((double)g, n);
+    double kept = (1 - op->share) * length, looked = length;
+    if (op->share <= 0 || length < 1)
+        return 0;
+    size_t runs =
+        op->settings->selection == TAGCI_SELECTION_SAMPLED ? tagci_sample_runs((size_t)length, (size_t)kept) : 0;
+    if (runs)
+        looked = 5.0 * TAGCI_SAMPLE_RUN * (double)runs;
+    return n * op->settings->costs.select * looked / length;
+}
+
+/* Encoding and decoding, of an element. The costs are those with an eighth kept; it is less where there is less to move. */
+static double coding(const struct tagci_op *op)
+{
+    const struct tagci_costs *c = &op->settings->costs;
+    double kept = 1 - op->share;
+    return (c->encode + c->decode) * fmin(1, 0.55 + 3.6 * kept) +
+           (tagci_value_blocked(op->settings->value) ? kept * c->round : 0);
+}
+
+/* MPI's own reduction, in a call with a tensor: nonblocking, which takes a sixth longer while a vector is short (MPICH 4.0).
+ * Past 32 MiB its buffers are fresh memory in every call, as malloc gives such blocks back: a third of a nanosecond a byte. */
+static double dense_seconds(const struct tagci_op *op, double byte)
+{
+    double bytes = (double)op->geometry.n * (double)tagci_work_size(op->type), seconds = bytes * byte;
+    return bytes < (2 << 20) ? seconds * 7 / 6 : bytes > (32 << 20) ? seconds + 0.33e-9 * bytes : seconds;
+}
+
 /* A reduce-scatter of n elements by `direct` among so many ranks, of which `near` are of one node. */
 static double direct_seconds(const struct tagci_op *op, double n, int ranks, int near)
 {
     const struct tagci_costs *c = &op->settings->costs;
     const struct tagci_link *l = link_of(c, op->comm->one_node);
     double kept = 1 - op->share, index = op->share > 0 ? index_bytes(op, kept) : 0;
-    double each = c->encode + c->decode + (tagci_value_blocked(op->settings->value) ? kept * c->round : 0);
     double bytes = sharers(op) * n * (ranks - near) / ranks * (index + value_bytes(op) * kept);
-    return (ranks - 1) * l->message + (op->share > 0 ? n * c->select : 0) +
-           together(op->comm, n * each, bytes * l->byte);
+    return (ranks - 1) * l->message + choosing(op, n, ranks) + together(op->comm, n * coding(op), bytes * l->byte);
 }
 
 static double seconds(const struct tagci_op *op, const struct tagci_algorithm *a)
@@ -77,8 +110,8 @@ static double seconds(const struct tagci_op *op, const struct tagci_algorithm *a
     struct tagci_link l = *link_of(c, op->comm->one_node);
     int ranks = op->geometry.ranks, all = op->args.collective == TAGCI_ALLREDUCE;
     double n = (double)op->geometry.n, near = sharers(op), remote = (ranks - near) / ranks, kept = 1 - op->share;
-    double wide = (double)tagci_work_size(op->type), own = (double)tagci_type_size(op->type);
-    double together_kept = expected_union(kept, ranks), choose = op->share > 0 ? n * c->select : 0;
+    double wide = (double)tagci_work_size(op->type);
+    double together_kept = expected_union(kept, ranks), choose = choosing(op, n, ranks);
     l.byte *= near;
     l.dense *= near;
     /* The second half of an allreduce brings every rank the union. */
@@ -86,7 +119,7 @@ static double seconds(const struct tagci_op *op, const struct tagci_algorithm *a
     double united = n * wide * together_kept;
     switch (a->id) {
     case TAGC_ALGORITHM_DENSE:
-        return rounds(op, n * own) * l.message + n * wide * remote * (l.dense + (all ? l.byte : 0));
+        return rounds(op, n * wide) * l.message + dense_seconds(op, remote * (l.dense + (all ? l.byte : 0)));
     case TAGC_ALGORITHM_PACK:
         return (2 * ceil(log2(ranks)) + rounds(op, united)) * l.message + choose + n * (c->encode + 3 * c->decode) +
                result + remote * (0.25 * n * l.byte + united * l.dense);
@@ -151,7 +184,7 @@ static const struct tagci_algorithm *choose(struct tagci_op *op, int64_t call)
         return best;
     const struct tagci_algorithm *others[] = {&tagci_algorithm_direct, &tagci_algorithm_hierarchical,
                                               &tagci_algorithm_pack, &tagci_algorithm_sketch};
-    double least = seconds(op, best);
+    double least = worth * seconds(op, best);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         int id = others[i]->id;
         if (id == TAGC_ALGORITHM_HIERARCHICAL && !op->comm->nodes)

@@ -125,7 +125,7 @@ static void measure(struct bench_case *b, struct row *r)
     for (int i = 0; i < o->warmup; i++, call++)
         timed(b, bench_call_tagc, call, 1);
     double once = timed(b, bench_call_tagc, call++, 1);
-    calls = calls_of(o->alone ? once : fmin(once, timed(b, bench_call_mpi, 0, 1)));
+    calls = o->calls ? o->calls : calls_of(o->alone ? once : fmin(once, timed(b, bench_call_mpi, 0, 1)));
     double sent = bench_stat(b->tensor, TAGC_STAT_BYTES_SENT), wire = 0;
     int from = call;
     for (int i = 0; i < o->pairs; i++) {
@@ -257,6 +257,7 @@ static int usage(void)
               "  -t TYPE        float, float16, bfloat16 or double\n"
               "  -n PAIRS       of runs, MPI and TAGC by turns (9)\n"
               "  -w CALLS       first, to warm up (3)\n"
+              "  -c CALLS       in a row, in a run (as many as take 2 ms)\n"
               "  -i, -p         in place; persistent\n"
               "  --data KIND    gauss, laplace, or real FILE[,FILE ...]: raw floats, taken in turns; rank0 in a name\n"
               "                 becomes the rank\n"
@@ -352,6 +353,7 @@ static int read_options(struct bench_options *o, int argc, char **argv)
                   : !strcmp(a, "-t")          ? read_type(value, &o->type)
                   : !strcmp(a, "-n")          ? read_count(value, 1, MOST_PAIRS, &o->pairs)
                   : !strcmp(a, "-w")          ? read_count(value, 0, 1000000, &o->warmup)
+                  : !strcmp(a, "-c")          ? read_count(value, 1, 1000, &o->calls)
                   : !strcmp(a, "--interface") ? !(o->interface = value)
                   : !strcmp(a, "--plot")      ? !(o->plot = value)
                                               : 1;

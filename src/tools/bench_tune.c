@@ -47,6 +47,7 @@ static int kernels(struct tagci_costs *c, size_t n)
     double s[3] = {0};
     MPI_Info_create(&o.info);
     MPI_Info_set(o.info, "tagc_sparsity", "0.875");
+    MPI_Info_set(o.info, "tagc_selection", "exact");
     int bad = phases(&o, n, "tagc_algorithm", "direct", s);
     c->select = s[0] / (double)n;
     c->encode = s[1] / (double)n;

@@ -9,14 +9,14 @@
 
 /* Measured by tagc_bench tune: two ranks of one core each in a 2020s x86 server, and links of 10 Gbit/s. */
 const struct tagci_costs tagci_costs_builtin = {
-    .select = 1.4e-9,
-    .encode = 1.25e-9,
-    .decode = 0.68e-9,
-    .round = 2.7e-9,
-    .compress = 0.9e-9,
-    .decompress = 0.6e-9,
-    .node = {0.5e-6, 0.21e-9, 0.5e-9},
-    .network = {9e-6, 1.0e-9, 1.3e-9},
+    .select = 1.0e-9,
+    .encode = 1.05e-9,
+    .decode = 0.52e-9,
+    .round = 2.2e-9,
+    .compress = 1.0e-9,
+    .decompress = 0.25e-9,
+    .node = {0.5e-6, 0.15e-9, 0.7e-9},
+    .network = {9e-6, 1.0e-9, 1.4e-9},
 };
 
 static const struct {

@@ -15,9 +15,9 @@ struct tagci_link {
 };
 struct tagci_costs { /* seconds of an element (float), on one rank */
     double select, encode,
-        decode;   /* choosing what is kept; a message, and taking one in, an eighth of the values in it */
-    double round; /* of a kept value that becomes an integer with a scale, and back, on top of that */
-    double compress, decompress;     /* of a gather without loss, of a byte */
+        decode; /* choosing what is kept, all being looked at; a message, and taking one in, an eighth of the values in it */
+    double round;                /* of a kept value that becomes an integer with a scale, and back, on top of that */
+    double compress, decompress; /* of a gather without loss, of a byte */
     struct tagci_link node, network; /* all ranks share memory, or not */
 };
 extern const struct tagci_costs tagci_costs_builtin;
