@@ -16,6 +16,8 @@ libtagc_core_la_SOURCES = \
     src/core/hash.h \
     src/core/lossless.c \
     src/core/lossless.h \
+    src/core/lossless_choice.h \
+    src/core/lossless_code.h \
     src/core/lossless_huffman.c \
     src/core/lossless_huffman.h \
     src/core/lossless_round.c \

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "core/lossless_choice.h"
 #include "util/mem.h"
 
 #if defined __BYTE_ORDER__ && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -14,18 +15,8 @@
 
 #define BLOCK TAGCI_LOSSLESS_BLOCK
 #define HEADER TAGCI_LOSSLESS_HEADER
-#define TILE 512         /* a multiple of 8 */
-#define SMALL 256        /* blocks below this gain nothing: the description of the code eats it up */
-#define SAMPLES 16       /* stretches of the sample */
-#define SAMPLE_LENGTH 32 /* elements of each */
+#define TILE 512 /* a multiple of 8 */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
-#define PAIRED 1
-#define UNIFORM 2
-
-struct sample {
-    uint32_t exponents[256], lengths[65];
-    size_t n;
-};
 
 /* memcpy of a part of a tile. Compilers that know it to be small make string instructions of it, which are slow to start;
  * this hides what they know. */
@@ -33,22 +24,6 @@ static ALWAYS_INLINE void copy(void *to, const void *from, size_t bytes)
 {
     __asm__("" : "+r"(bytes));
     memcpy(to, from, bytes);
-}
-
-static unsigned mantissa_bits(int type)
-{
-    switch (type) {
-    case TAGCI_F32:
-        return 23;
-    case TAGCI_F16:
-        return 10;
-    case TAGCI_BF16:
-        return 7;
-    case TAGCI_F64:
-        return 52;
-    default:
-        return 0;
-    }
 }
 
 /* The k lowest bits of each byte, side by side, k < 8; and back. 8 k bits for 8 bytes, by halving. */
@@ -81,11 +56,6 @@ static inline void unpack_bits(const unsigned char *in, size_t n, unsigned k, ui
         x = (x & m1) | (x & m1 << k) << (8 - k);
         memcpy(byte + i, &x, 8);
     }
-}
-
-static size_t raw_bytes(size_t n, unsigned r)
-{
-    return r / 16 * 2 * n + (r & 8 ? n : 0) + (n + 7) / 8 * (r % 8);
 }
 
 #define WORD uint8_t
@@ -184,7 +154,7 @@ static void join_change(size_t size, const uint8_t *symbols, const unsigned char
 }
 
 static void sample(size_t size, const unsigned char *now, const unsigned char *before, size_t n, unsigned m,
-                   unsigned base, struct sample *s)
+                   unsigned base, struct tagci_lossless_sample *s)
 {
     if (size == 1)
         sample_8(now, before, n, m, base, s);
@@ -198,105 +168,31 @@ static void sample(size_t size, const unsigned char *now, const unsigned char *b
 
 /* ---- Choice of the method ---------------------------------------------------------------------- */
 
-/* log2(x) * 256, x > 0, in integers: choices must not depend on a mathematical library. Error below 0.01 bits. */
-static uint32_t log2_256(uint32_t x)
-{
-    uint32_t k = 31 - (uint32_t)__builtin_clz(x);
-    uint32_t f = (uint32_t)(((uint64_t)x << 8 >> k) - 256);
-    return (k << 8) + f + (f * (256 - f) * 22 >> 14);
-}
-
-/* 256 * bits that a good code takes for these counts, n in all; bits beyond the least, for what a sample does not see,
- * included. */
-static uint64_t entropy_256(const uint32_t *count, size_t symbols, size_t n)
-{
-    uint64_t sum = 0;
-    size_t used = 0;
-    for (size_t s = 0; s < symbols; s++)
-        if (count[s]) {
-            sum += (uint64_t)count[s] * (log2_256((uint32_t)n) - log2_256(count[s]));
-            used++;
-        }
-    return sum + (used ? used - 1 : 0) * 185; /* (used - 1) / (2 ln 2) bits */
-}
-
-struct choice {
-    int method, paired;
-    unsigned r, base;
-};
-
-/* Base of a double's exponent symbols: from a few elements, the 64 neighbouring exponents that most of them have stand in
- * the middle. */
 static unsigned exponent_base(const unsigned char *now, size_t n)
 {
-    unsigned count[32] = {0}, best = 0;
-    for (size_t i = 0; i < n; i += n / (SAMPLES * 4) | 1) {
+    uint32_t count[32] = {0};
+    for (size_t i = 0; i < n; i += n / (TAGCI_LOSSLESS_SAMPLES * 4) | 1) {
         uint64_t x;
         memcpy(&x, now + 8 * i, 8);
         unsigned e = (unsigned)(x >> 52) & 0x7ff;
         count[e >> 6] += e != 0;
     }
-    for (unsigned k = 1; k < 32; k++)
-        best = count[k] > count[best] ? k : best;
-    return best < 2 ? 0 : 64 * best - 96;
+    return tagci_lossless_base(count);
 }
 
-/* From a sample: 16 stretches of 32 elements, evenly spaced. */
-static struct choice choose(int type, const unsigned char *now, const unsigned char *before, size_t n)
+static struct tagci_lossless_choice choose(int type, const unsigned char *now, const unsigned char *before, size_t n)
 {
     const size_t size = tagci_lossless_size(type);
-    const unsigned w = (unsigned)(8 * size), m = mantissa_bits(type);
-    struct choice c = {TAGCI_LOSSLESS_RAW, 0, 0, 0};
-    struct sample s;
+    unsigned base = type == TAGCI_F64 ? exponent_base(now, n) : 0;
+    struct tagci_lossless_sample s;
     memset(&s, 0, sizeof s);
-    if (type == TAGCI_F64)
-        c.base = exponent_base(now, n);
-    size_t stretch = n < SAMPLES * SAMPLE_LENGTH ? n / SAMPLES : SAMPLE_LENGTH;
-    for (size_t k = 0; k < SAMPLES; k++) {
-        size_t at = k * (n - stretch) / (SAMPLES - 1) * size;
-        sample(size, now + at, before ? before + at : NULL, stretch, m, c.base, &s);
+    size_t stretch = n < TAGCI_LOSSLESS_SAMPLES * TAGCI_LOSSLESS_SAMPLE_LENGTH ? n / TAGCI_LOSSLESS_SAMPLES
+                                                                               : TAGCI_LOSSLESS_SAMPLE_LENGTH;
+    for (size_t k = 0; k < TAGCI_LOSSLESS_SAMPLES; k++) {
+        size_t at = k * (n - stretch) / (TAGCI_LOSSLESS_SAMPLES - 1) * size;
+        sample(size, now + at, before ? before + at : NULL, stretch, tagci_lossless_mantissa(type), base, &s);
     }
-    uint64_t raw = (uint64_t)s.n * w << 8, best = raw - (raw >> 6);
-    const unsigned r = type == TAGCI_LOSSLESS_BYTES ? 0 : m + 1;
-    uint64_t cost = entropy_256(s.exponents, 256, s.n) + ((uint64_t)s.n * r << 8);
-    if (type == TAGCI_F64)
-        cost += (uint64_t)s.exponents[255] * w << 8;
-    if (cost < best) {
-        best = cost;
-        c.method = TAGCI_LOSSLESS_EXPONENTS;
-        c.r = r;
-    }
-    if (!before)
-        return c;
-    /* The lengths of z say how many raw bits are best: with r of them, lengths up to r become one symbol, and those
-     * above r + 8 escapes. Within a length all z are held to be alike. */
-    unsigned low = 0;
-    for (size_t above = s.n; low < w - 8; low++) {
-        above = 0;
-        for (unsigned l = low + 9; l <= w; l++)
-            above += s.lengths[l];
-        if (above * 32 < s.n)
-            break;
-    }
-    for (unsigned q = low; q <= w - 8 && q < low + 6; q++) {
-        uint32_t merged[10] = {0};
-        uint64_t bits = 0;
-        for (unsigned l = 0; l <= w; l++) {
-            unsigned k = l <= q ? 0 : l <= q + 8 ? l - q : 9;
-            merged[k] += s.lengths[l];
-            bits += (uint64_t)s.lengths[l] * (k == 0 ? q : k < 9 ? l - 1 : w + q);
-        }
-        cost = entropy_256(merged, 10, s.n) + (bits << 8);
-        if (q % 8) /* odd bits take time, and what is alike within a length is not quite alike */
-            cost += s.n << 5;
-        if (cost < best) {
-            best = cost;
-            c.method = TAGCI_LOSSLESS_CHANGE;
-            c.r = q;
-            c.paired = merged[0] * 20 > s.n * 11;
-        }
-    }
-    return c;
+    return tagci_lossless_choose(type, before != NULL, base, &s);
 }
 
 /* ---- Encoding ---------------------------------------------------------------------------------- */
@@ -352,10 +248,10 @@ static void make_pairs(struct tagci_lossless_work *work, size_t n)
 }
 
 /* Body of n elements by c, or 0 if it is not shorter than they are. */
-static size_t encode_body(int type, const struct choice *c, const unsigned char *now, const unsigned char *before,
-                          size_t n, unsigned char *out, struct tagci_lossless_work *work)
+static size_t encode_body(int type, const struct tagci_lossless_choice *c, const unsigned char *now,
+                          const unsigned char *before, size_t n, unsigned char *out, struct tagci_lossless_work *work)
 {
-    const size_t size = tagci_lossless_size(type), raw = raw_bytes(n, c->r);
+    const size_t size = tagci_lossless_size(type), raw = tagci_lossless_raw_bytes(n, c->r);
     uint8_t *symbols = work->symbols;
     if (c->method == TAGCI_LOSSLESS_EXPONENTS)
         split_exponents(type, now, n, c->base, symbols, out + HEADER);
@@ -365,7 +261,7 @@ static size_t encode_body(int type, const struct choice *c, const unsigned char 
     int flags = 0, near = 0;
     unsigned used, smallest = 0, largest = 0;
     if (c->paired) {
-        flags = PAIRED;
+        flags = TAGCI_LOSSLESS_PAIRED;
         coded = (n + 1) / 2;
         symbols[n] = 0;
         make_pairs(work, coded);
@@ -388,7 +284,7 @@ static size_t encode_body(int type, const struct choice *c, const unsigned char 
     if (type != TAGCI_F64 && c->method == TAGCI_LOSSLESS_EXPONENTS)
         escapes = 0; /* all exponents are symbols */
     if (used == 1)
-        flags |= UNIFORM;
+        flags |= TAGCI_LOSSLESS_UNIFORM;
     size_t most = HEADER + raw + TAGCI_HUFF_LENGTHS_MAX + bits / 8 + TAGCI_HUFF_STREAMS + 2 * escaped_pairs +
                   size * escapes + 8; /* the encoder writes a little past its end */
     if (most > n * size)
@@ -400,7 +296,7 @@ static size_t encode_body(int type, const struct choice *c, const unsigned char 
     put16(out + 4, escapes);
     put16(out + 6, escaped_pairs);
     unsigned char *at = out + HEADER + raw;
-    if (flags & UNIFORM) {
+    if (flags & TAGCI_LOSSLESS_UNIFORM) {
         *at++ = symbols[0];
     } else {
         uint16_t bytes[TAGCI_HUFF_STREAMS];
@@ -409,7 +305,8 @@ static size_t encode_body(int type, const struct choice *c, const unsigned char 
         if (near)
             at = tagci_huff_encode_two(&work->encoder, symbols, work->two, n, smallest, largest, at, bytes);
         else
-            at = tagci_huff_encode(&work->encoder, flags & PAIRED ? work->pairs : symbols, coded, at, bytes);
+            at = tagci_huff_encode(&work->encoder, flags & TAGCI_LOSSLESS_PAIRED ? work->pairs : symbols, coded, at,
+                                   bytes);
         for (size_t k = 0; k < TAGCI_HUFF_STREAMS; k++)
             put16(out + 8 + 2 * k, bytes[k]);
     }
@@ -437,8 +334,8 @@ uint32_t tagci_lossless_encode_block(int type, const void *now, const void *befo
         memcpy(out, x, size);
         return word_of(TAGCI_LOSSLESS_CONSTANT, size);
     }
-    if (n >= SMALL) {
-        struct choice c = choose(type, now, before, n);
+    if (n >= TAGCI_LOSSLESS_SMALL) {
+        struct tagci_lossless_choice c = choose(type, now, before, n);
         size_t body = c.method == TAGCI_LOSSLESS_RAW ? 0 : encode_body(type, &c, now, before, n, out, work);
         if (body)
             return word_of(c.method, body);
@@ -454,12 +351,12 @@ static const char *decode_symbols(const unsigned char *body, const unsigned char
                                   size_t n, struct tagci_lossless_work *work)
 {
     uint16_t bytes[TAGCI_HUFF_STREAMS];
-    size_t sum = 0, got, paired = body[1] & PAIRED, pairs = get16(body + 6);
+    size_t sum = 0, got, paired = body[1] & TAGCI_LOSSLESS_PAIRED, pairs = get16(body + 6);
     for (size_t k = 0; k < TAGCI_HUFF_STREAMS; k++)
         sum += bytes[k] = (uint16_t)get16(body + 8 + 2 * k);
     if (!paired && pairs)
         return "block: escaped pairs where there are none";
-    if (body[1] & UNIFORM) {
+    if (body[1] & TAGCI_LOSSLESS_UNIFORM) {
         if (paired || sum || *at == end)
             return "block: symbol of a uniform block";
         memset(work->symbols, *(*at)++, n);
@@ -497,19 +394,20 @@ static const char *decode_body(int type, int method, const unsigned char *body, 
                                struct tagci_lossless_work *work)
 {
     const size_t size = tagci_lossless_size(type), w = 8 * size;
-    if (n < SMALL || bytes < HEADER)
+    if (n < TAGCI_LOSSLESS_SMALL || bytes < HEADER)
         return "block: too short for its method";
-    const unsigned r = body[0], m = mantissa_bits(type), base = (unsigned)get16(body + 2);
+    const unsigned r = body[0], m = tagci_lossless_mantissa(type), base = (unsigned)get16(body + 2);
     size_t escapes = get16(body + 4);
     const int exponents = method == TAGCI_LOSSLESS_EXPONENTS;
     if (exponents ? r != (type == TAGCI_LOSSLESS_BYTES ? 0 : m + 1) : r > w - 8)
         return "block: number of raw bits";
-    if (body[1] & ~(PAIRED | UNIFORM) || (exponents && type == TAGCI_F64 ? base > 2046 : base != 0))
+    if (body[1] & ~(TAGCI_LOSSLESS_PAIRED | TAGCI_LOSSLESS_UNIFORM) ||
+        (exponents && type == TAGCI_F64 ? base > 2046 : base != 0))
         return "block: header";
     const unsigned char *raw = body + HEADER, *end = body + bytes, *at = raw;
-    if (raw_bytes(n, r) > bytes - HEADER)
+    if (tagci_lossless_raw_bytes(n, r) > bytes - HEADER)
         return "block: raw bits longer than it";
-    at += raw_bytes(n, r);
+    at += tagci_lossless_raw_bytes(n, r);
     const char *reason = decode_symbols(body, &at, end, n, work);
     if (reason)
         return reason;

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "core/lossless_code.h"
+
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -13,15 +15,10 @@
 #define BITS TAGCI_HUFF_BITS
 #define STREAMS TAGCI_HUFF_STREAMS
 
-void tagci_huff_pairs_init(struct tagci_huff_pairs *p)
+unsigned tagci_huff_lengths(const uint32_t count[256], uint8_t length[256], size_t *bits)
 {
-    unsigned at = 0;
-    memset(p, 0, sizeof *p);
-    for (unsigned u = 0; u < TAGCI_HUFF_PAIR_MAX; u++) {
-        p->row[u] = (uint8_t)at;
-        p->width[u] = (uint8_t)(TAGCI_HUFF_PAIR_MAX / (u + 1));
-        at += p->width[u];
-    }
+    struct tagci_huff_tree tree;
+    return tagci_huff_lengths_by(&tree, count, length, bits);
 }
 
 /* ---- Near symbols ------------------------------------------------------------------------------ */
@@ -81,174 +78,12 @@ void tagci_huff_count_two(const uint8_t *symbols, size_t n, unsigned smallest, u
         count[symbols[n - 1]]++;
 }
 
-/* ---- Code lengths ------------------------------------------------------------------------------ */
-
-/* Symbols that occur, by rising count, equal counts by rising symbol (two radix passes). */
-static unsigned sort_symbols(const uint32_t count[256], uint8_t order[256])
-{
-    uint8_t first[256];
-    uint16_t low[257] = {0}, high[257] = {0};
-    unsigned n = 0;
-    for (unsigned s = 0; s < 256; s++)
-        if (count[s]) {
-            low[(count[s] & 255) + 1]++;
-            high[(count[s] >> 8 & 255) + 1]++;
-            n++;
-        }
-    for (unsigned i = 0; i < 256; i++) {
-        low[i + 1] = (uint16_t)(low[i + 1] + low[i]);
-        high[i + 1] = (uint16_t)(high[i + 1] + high[i]);
-    }
-    for (unsigned s = 0; s < 256; s++)
-        if (count[s])
-            first[low[count[s] & 255]++] = (uint8_t)s;
-    for (unsigned i = 0; i < n; i++)
-        order[high[count[first[i]] >> 8 & 255]++] = first[i];
-    return n;
-}
-
-/* Huffman's tree over n >= 2 rising weights, from two queues that both rise: symbols [0, n) and inner nodes [n, 2n-1).
- * with[l]: codes of l bits, BITS standing for more as well. Returns how much too large the codes are then, in codes of
- * BITS bits. */
-static uint32_t grow_tree(uint32_t weight[512], unsigned n, uint16_t with[BITS + 2])
-{
-    uint16_t parent[512], depth[512];
-    unsigned leaf = 0, inner = n;
-    for (unsigned node = n; node < 2 * n - 1; node++) {
-        unsigned child[2];
-        for (int k = 0; k < 2; k++)
-            child[k] = leaf < n && (inner >= node || weight[leaf] <= weight[inner]) ? leaf++ : inner++;
-        weight[node] = weight[child[0]] + weight[child[1]];
-        parent[child[0]] = parent[child[1]] = (uint16_t)node;
-    }
-    depth[2 * n - 2] = 0;
-    for (unsigned i = 2 * n - 2; i-- > 0;)
-        depth[i] = (uint16_t)(depth[parent[i]] + 1);
-    memset(with, 0, (BITS + 2) * sizeof *with);
-    for (unsigned i = 0; i < n; i++)
-        with[depth[i] < BITS ? depth[i] : BITS]++;
-    uint32_t space = 0;
-    for (unsigned l = 1; l <= BITS; l++)
-        space += (uint32_t)with[l] << (BITS - l);
-    return space - (1u << BITS);
-}
-
-unsigned tagci_huff_lengths(const uint32_t count[256], uint8_t length[256], size_t *bits)
-{
-    uint8_t order[256];
-    uint32_t weight[512], total = 0, excess;
-    uint16_t with[BITS + 2];
-    unsigned n = sort_symbols(count, order);
-    memset(length, 0, 256);
-    *bits = 0;
-    if (n < 2)
-        return n;
-    for (unsigned i = 0; i < n; i++)
-        total += weight[i] = count[order[i]];
-    /* Where codes would be too long, rare symbols must have more room than they deserve. Who makes it is best decided by a
-     * tree in which they are as frequent as that room; what is still too much then is little. */
-    if (weight[0] < total >> (BITS + 1) || (excess = grow_tree(weight, n, with)) > 0) {
-        for (unsigned i = 0; i < n && weight[i] < total >> BITS; i++)
-            weight[i] = total >> BITS;
-        excess = grow_tree(weight, n, with);
-    }
-    for (; excess; excess--) {
-        unsigned l = BITS - 1;
-        while (!with[l])
-            l--;
-        with[l]--; /* one code of l bits and one of BITS become two of l + 1 */
-        with[BITS]--;
-        with[l + 1] = (uint16_t)(with[l + 1] + 2);
-    }
-    unsigned i = 0;
-    for (unsigned l = BITS; l > 0; l--)
-        for (unsigned k = with[l]; k > 0; k--) {
-            length[order[i]] = (uint8_t)l;
-            *bits += (size_t)count[order[i]] * l;
-            i++;
-        }
-    return n;
-}
-
-size_t tagci_huff_put_lengths(const uint8_t length[256], unsigned char *out)
-{
-    size_t halves = 0;
-    unsigned last = 16;
-    memset(out, 0, TAGCI_HUFF_LENGTHS_MAX);
-#define PUT(x) (out[halves / 2] |= (unsigned char)((x) << halves % 2 * 4), halves++)
-    for (unsigned s = 0; s < 256;) {
-        unsigned run = 1;
-        while (s + run < 256 && length[s + run] == length[s])
-            run++;
-        if (length[s] == 0 && run >= 3) {
-            PUT(13u);
-            PUT((run - 1) & 15);
-            PUT((run - 1) >> 4);
-        } else if (length[s] != 0 && length[s] == last && run >= 3) {
-            run = run > 18 ? 18 : run;
-            PUT(12u);
-            PUT(run - 3);
-        } else {
-            run = 1;
-            PUT(length[s]);
-        }
-        last = length[s];
-        s += run;
-    }
-#undef PUT
-    return (halves + 1) / 2;
-}
-
-size_t tagci_huff_get_lengths(const unsigned char *in, size_t bytes, uint8_t length[256])
-{
-    size_t halves = 0;
-    uint32_t space = 0;
-    unsigned last = 0;
-    for (unsigned s = 0; s < 256;) {
-        unsigned half[3] = {0}, run = 1;
-        for (int k = 0; k < 3; k++)
-            half[k] = (halves + (size_t)k) / 2 < bytes
-                          ? in[(halves + (size_t)k) / 2] >> (halves + (size_t)k) % 2 * 4 & 15
-                          : 14;
-        if (half[0] > 13)
-            return 0;
-        if (half[0] == 13) {
-            last = 0;
-            run = half[1] + 16 * half[2] + 1;
-            halves += 3;
-        } else if (half[0] == 12) {
-            run = half[1] + 3;
-            halves += 2;
-        } else {
-            last = half[0];
-            halves++;
-        }
-        if (run > 256 - s || (halves + 1) / 2 > bytes)
-            return 0;
-        memset(length + s, (int)last, run);
-        space += last ? run << (BITS - last) : 0;
-        s += run;
-    }
-    return space == 1u << BITS ? (halves + 1) / 2 : 0;
-}
-
 /* ---- Encoding ---------------------------------------------------------------------------------- */
-
-/* First code of each length, right-aligned. */
-static void first_codes(const uint8_t length[256], uint32_t next[BITS + 2])
-{
-    uint32_t with[BITS + 1] = {0};
-    for (unsigned s = 0; s < 256; s++)
-        with[length[s]]++;
-    with[0] = next[0] = next[1] = 0;
-    for (unsigned l = 1; l <= BITS; l++)
-        next[l + 1] = (next[l] + with[l]) << 1;
-}
 
 void tagci_huff_encoder_init(struct tagci_huff_encoder *e, const uint8_t length[256])
 {
     uint32_t next[BITS + 2];
-    first_codes(length, next);
+    tagci_huff_first_codes(length, next);
     for (unsigned s = 0; s < 256; s++)
         e->code[s] = length[s] ? (uint64_t)next[length[s]]++ << (64 - length[s]) | length[s] : 0;
 }
@@ -319,15 +154,10 @@ static unsigned char *encode_stream_two(const struct tagci_huff_encoder *e, cons
     return encode_end(e->code, symbols + i, n - i, word, used, out);
 }
 
-static size_t quarter_of(size_t n)
-{
-    return (n + 2 * STREAMS - 1) / (2 * STREAMS) * 2;
-}
-
 unsigned char *tagci_huff_encode(const struct tagci_huff_encoder *e, const uint8_t *symbols, size_t n,
                                  unsigned char *out, uint16_t bytes[STREAMS])
 {
-    size_t quarter = quarter_of(n);
+    size_t quarter = tagci_huff_quarter(n);
     for (size_t k = 0; k < STREAMS; k++) {
         size_t from = k * quarter < n ? k * quarter : n, to = n - from > quarter ? from + quarter : n;
         unsigned char *end = encode_stream(e->code, symbols + from, to - from, out);
@@ -341,7 +171,7 @@ unsigned char *tagci_huff_encode_two(struct tagci_huff_encoder *e, const uint8_t
                                      size_t n, unsigned smallest, unsigned largest, unsigned char *out,
                                      uint16_t bytes[STREAMS])
 {
-    size_t quarter = quarter_of(n);
+    size_t quarter = tagci_huff_quarter(n);
     for (unsigned b = 0; b <= largest - smallest; b++) {
         uint64_t second = e->code[smallest + b];
         for (unsigned a = 0; a <= largest - smallest; a++) {
@@ -557,7 +387,7 @@ int tagci_huff_decode(const struct tagci_huff_decoder *d, const unsigned char *i
                       size_t n, uint8_t *out)
 {
     struct stream s[STREAMS];
-    size_t width = d->pairs ? 2 : 1, quarter = quarter_of(n), count;
+    size_t width = d->pairs ? 2 : 1, quarter = tagci_huff_quarter(n), count;
     for (size_t k = 0; k < STREAMS; k++) {
         size_t from = k * quarter < n ? k * quarter : n, to = n - from > quarter ? from + quarter : n;
         s[k] = (struct stream){in, in + bytes[k], out + width * from, out + width * to, 0};

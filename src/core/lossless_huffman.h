@@ -12,22 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TAGCI_HUFF_BITS 11
-#define TAGCI_HUFF_STREAMS 4
-#define TAGCI_HUFF_LENGTHS_MAX 128 /* bytes of the description of 256 code lengths, at most */
-
-/* Codes of pairs of bytes (u, v): all with (u + 1)(v + 1) <= TAGCI_HUFF_PAIR_MAX, row by row, then one code for the
- * rest. */
-#define TAGCI_HUFF_PAIR_MAX 59
-#define TAGCI_HUFF_PAIR_REST 249
-struct tagci_huff_pairs {
-    uint8_t row[256], width[256]; /* code of (u, 0); how many v row u has */
-};
-void tagci_huff_pairs_init(struct tagci_huff_pairs *p);
-static inline unsigned tagci_huff_pair_code(const struct tagci_huff_pairs *p, unsigned u, unsigned v)
-{
-    return v < p->width[u] ? p->row[u] + v : TAGCI_HUFF_PAIR_REST;
-}
+#include "core/lossless_code.h"
 
 /* Where all symbols of a plane are within TAGCI_HUFF_NEAR of each other, as exponents of weights are, two of them at a time
  * are counted and encoded, as near + TAGCI_HUFF_NEAR * next above the smallest: half the work, the same bytes. */
@@ -41,12 +26,6 @@ void tagci_huff_count_two(const uint8_t *symbols, size_t n, unsigned smallest, u
 /* Code lengths for these counts (their sum below 2^16): 0 for symbols that do not occur. With less than two symbols
  * there is no code, and all lengths are 0. Returns the number of symbols; *bits: length of all codes together. */
 unsigned tagci_huff_lengths(const uint32_t count[256], uint8_t length[256], size_t *bits);
-
-/* Description of lengths: half bytes, the low half first; 0..11: a length; 12, k: the last length again, k + 3 times;
- * 13, lo, hi: lo + 16 hi + 1 symbols that do not occur. Until there are 256; padded to a byte. Both return the bytes; get
- * returns 0 if they are no complete code. */
-size_t tagci_huff_put_lengths(const uint8_t length[256], unsigned char *out);
-size_t tagci_huff_get_lengths(const unsigned char *in, size_t bytes, uint8_t length[256]);
 
 /* Streams: symbols 0 .. q-1, q .. 2q-1, ... with q = 2 ceil(n / 8), each from the highest bit of its first byte down,
  * padded with zeros to a byte. Codes are canonical: they rise with (length, symbol). */

@@ -188,7 +188,7 @@ static ALWAYS_INLINE void NAME(join_change)(const uint8_t *symbols, const unsign
 
 /* Adds a stretch of elements to the histograms of exponents and of the lengths of z. */
 static inline void NAME(sample)(const unsigned char *now, const unsigned char *before, size_t n, unsigned m,
-                                unsigned base, struct sample *s)
+                                unsigned base, struct tagci_lossless_sample *s)
 {
     for (size_t j = 0; j < n; j++) {
         WORD x, y;
