@@ -212,6 +212,42 @@ static int move_blocks(struct tagci_order *order, const uint32_t *blocks, size_t
                                                    .n = n, .all = entries, .width = width, .flag = back});
 }
 
+static int do_lossless(struct tagcb_fake_work *w)
+{
+    static struct tagci_lossless_work work;
+    struct tagci_block *b = tagcb_fake_reach(w->a);
+    int failed = 0;
+    for (size_t i = 0; i < w->n && !failed; i++) {
+        struct tagci_block here = b[i];
+        here.now = tagcb_fake_reach(here.now);
+        here.before = tagcb_fake_reach(here.before);
+        here.out = tagcb_fake_reach(here.out);
+        here.after = tagcb_fake_reach(here.after);
+        here.body = tagcb_fake_reach(here.body);
+        failed =
+            (w->flag ? tagcb_openmp.lossless_encode : tagcb_openmp.lossless_decode)(NULL, w->type, &here, 1, &work);
+        b[i].word = here.word;
+        b[i].damaged = here.damaged;
+    }
+    return failed;
+}
+
+static int lossless_encode(struct tagci_order *order, enum tagci_type type, struct tagci_block *blocks, size_t n,
+                           struct tagci_lossless_work *work)
+{
+    (void)work;
+    return tagcb_fake_put(
+        order, (struct tagcb_fake_work){do_lossless, "lossless_encode", .a = blocks, .n = n, .type = type, .flag = 1});
+}
+
+static int lossless_decode(struct tagci_order *order, enum tagci_type type, struct tagci_block *blocks, size_t n,
+                           struct tagci_lossless_work *work)
+{
+    (void)work;
+    return tagcb_fake_put(order,
+                          (struct tagcb_fake_work){do_lossless, "lossless_decode", .a = blocks, .n = n, .type = type});
+}
+
 void tagcb_fake_add_kernels(struct tagci_backend *b, const char *without)
 {
 #define KERNEL(name, function)                                                                                         \
@@ -230,4 +266,6 @@ void tagcb_fake_add_kernels(struct tagci_backend *b, const char *without)
     KERNEL(sketch_encode, sketch_encode);
     KERNEL(sketch_decode, sketch_decode);
     KERNEL(move_blocks, move_blocks);
+    KERNEL(lossless_encode, lossless_encode);
+    KERNEL(lossless_decode, lossless_decode);
 }

@@ -10,6 +10,8 @@
 #include "core/frame_layout.h"
 #include "core/half.h"
 #include "core/index_coded.h"
+#include "core/lossless_choice.h"
+#include "core/lossless_code.h"
 #include "core/sketch.h"
 #include "core/sketch_integer.h"
 #include "core/value.h"
@@ -18,6 +20,8 @@ namespace
 {
 #include "backends/gpu/convert.h"
 #include "backends/gpu/decode.h"
+#include "backends/gpu/lossless_decode.h"
+#include "backends/gpu/lossless_encode.h"
 #include "backends/gpu/place.h"
 #include "backends/gpu/quantize.h"
 #include "backends/gpu/select.h"
@@ -197,6 +201,16 @@ void move_blocks_of(const struct tagcb_place *at, const uint32_t *blocks, size_t
         LAUNCH(move_blocks_kernel, blocks_for(at, n * LANES, 1), 1, at->stream, blocks, n, entries, v, p, back);
 }
 
+template <int TYPE> void lossless_encode_of(const struct tagcb_place *at, struct tagci_block *blocks, unsigned n)
+{
+    LAUNCH(lossless_encode_kernel<TYPE>, n, 1, at->stream, blocks);
+}
+
+template <int TYPE> void lossless_decode_of(const struct tagcb_place *at, struct tagci_block *blocks, unsigned n)
+{
+    LAUNCH(lossless_decode_kernel<TYPE>, n, 1, at->stream, blocks);
+}
+
 /* Stretches of chunks that one kernel serves. */
 template <class F> void alike(struct tagci_chunk *chunks, size_t n, bool by_value, F f)
 {
@@ -320,4 +334,16 @@ void LAUNCHER(move_blocks)(const struct tagcb_place *at, const uint32_t *blocks,
                            void *values, void *packed, int back)
 {
     (width == 8 ? move_blocks_of<uint64_t> : move_blocks_of<uint32_t>)(at, blocks, n, entries, values, packed, back);
+}
+
+void LAUNCHER(lossless_encode)(const struct tagcb_place *at, enum tagci_type type, struct tagci_block *blocks, size_t n)
+{
+    if (n)
+        FOR_TYPE(type, lossless_encode_of, at, blocks, (unsigned)n);
+}
+
+void LAUNCHER(lossless_decode)(const struct tagcb_place *at, enum tagci_type type, struct tagci_block *blocks, size_t n)
+{
+    if (n)
+        FOR_TYPE(type, lossless_decode_of, at, blocks, (unsigned)n);
 }

@@ -46,6 +46,10 @@ void LAUNCHER(sketch_decode)(const struct tagcb_place *at, const struct tagci_sk
                              void *values);
 void LAUNCHER(move_blocks)(const struct tagcb_place *at, const uint32_t *blocks, size_t n, size_t entries, size_t width,
                            void *values, void *packed, int back);
+void LAUNCHER(lossless_encode)(const struct tagcb_place *at, enum tagci_type type, struct tagci_block *blocks,
+                               size_t n);
+void LAUNCHER(lossless_decode)(const struct tagcb_place *at, enum tagci_type type, struct tagci_block *blocks,
+                               size_t n);
 #ifdef __cplusplus
 }
 #endif

@@ -315,6 +315,20 @@ static int move_blocks(struct tagci_order *order, const uint32_t *blocks, size_t
     PUT(move_blocks, blocks, n, entries, width, values, packed, back);
 }
 
+static int lossless_encode(struct tagci_order *order, enum tagci_type type, struct tagci_block *blocks, size_t n,
+                           struct tagci_lossless_work *work)
+{
+    (void)work;
+    PUT(lossless_encode, type, blocks, n);
+}
+
+static int lossless_decode(struct tagci_order *order, enum tagci_type type, struct tagci_block *blocks, size_t n,
+                           struct tagci_lossless_work *work)
+{
+    (void)work;
+    PUT(lossless_decode, type, blocks, n);
+}
+
 const struct tagci_backend TAGCB_GPU_PASTE_OF(tagcb_, TAGCB_GPU_NAME, , ) = {
     .name = TEXT(TAGCB_GPU_NAME),
     .batch = 256,
@@ -345,4 +359,6 @@ const struct tagci_backend TAGCB_GPU_PASTE_OF(tagcb_, TAGCB_GPU_NAME, , ) = {
     .sketch_encode = sketch_encode,
     .sketch_decode = sketch_decode,
     .move_blocks = move_blocks,
+    .lossless_encode = lossless_encode,
+    .lossless_decode = lossless_decode,
 };

@@ -291,6 +291,39 @@ static int move_blocks(struct tagci_order *order, const uint32_t *blocks, size_t
     return 0;
 }
 
+static void take_over(const struct tagci_block *b, enum tagci_type type, const void *elements)
+{
+    size_t bytes = b->n * tagci_type_size(type);
+    if (b->out && b->out != elements)
+        memcpy(b->out, elements, bytes);
+    if (b->after && bytes)
+        memcpy(b->after, elements, bytes);
+}
+
+static int lossless_encode(struct tagci_order *order, enum tagci_type type, struct tagci_block *blocks, size_t n,
+                           struct tagci_lossless_work *work)
+{
+    (void)order;
+    for (struct tagci_block *b = blocks; b < blocks + n; b++) {
+        b->word = tagci_lossless_encode_block(type, b->now, b->before, b->n, b->body, work);
+        take_over(b, type, b->now);
+    }
+    return 0;
+}
+
+static int lossless_decode(struct tagci_order *order, enum tagci_type type, struct tagci_block *blocks, size_t n,
+                           struct tagci_lossless_work *work)
+{
+    (void)order;
+    const char *reason;
+    for (struct tagci_block *b = blocks; b < blocks + n; b++) {
+        b->damaged = tagci_lossless_decode_block(type, b->word, b->body, b->before, b->n, b->out, work, &reason) != 0;
+        if (!b->damaged)
+            take_over(b, type, b->out);
+    }
+    return 0;
+}
+
 const struct tagci_backend tagcb_openmp = {
     .name = "openmp",
     .batch = 8,
@@ -311,4 +344,6 @@ const struct tagci_backend tagcb_openmp = {
     .sketch_encode = sketch_encode,
     .sketch_decode = sketch_decode,
     .move_blocks = move_blocks,
+    .lossless_encode = lossless_encode,
+    .lossless_decode = lossless_decode,
 };

@@ -22,6 +22,7 @@
 #define TAGCI_BACKEND_H
 
 #include "core/frame.h"
+#include "core/lossless.h"
 #include "core/sketch.h"
 #include "core/type.h"
 
@@ -94,6 +95,19 @@ struct tagci_decode {
     void *sum;      /* n values of the work type */
     uint64_t *seen; /* (n+63)/64 words: positions of the frame join it; or NULL */
     int first;      /* sum and seen are written (zeros where nothing was kept), not added to */
+};
+
+/* A block of elements of a gather, and how it travels (core/lossless.h). */
+struct tagci_block {
+    size_t n;           /* at most TAGCI_LOSSLESS_BLOCK */
+    const void *now;    /* to be coded */
+    const void *before; /* the memory, or NULL */
+    void *out,
+        *after; /* where the elements go as well, and the memory that moves on, which may be before. NULL: nowhere;
+                           decoding always has out */
+    unsigned char *body; /* room for n elements as they are; aligned to 8 on a device */
+    uint32_t word;       /* of the index: filled in coding */
+    int damaged;         /* filled in decoding: no body of such a block */
 };
 
 struct tagci_backend {
@@ -197,11 +211,18 @@ struct tagci_backend {
      * is a descriptor. */
     int (*move_blocks)(struct tagci_order *order, const uint32_t *blocks, size_t n, size_t entries, size_t width,
                        void *values, void *packed, int back);
+
+    /* Blocks of gathers to bodies, and back. work is of the host's kernels; a device has its own and gets NULL. What is
+     * damaged is no failure of the call; out and after then hold anything. */
+    int (*lossless_encode)(struct tagci_order *order, enum tagci_type type, struct tagci_block *blocks, size_t n,
+                           struct tagci_lossless_work *work);
+    int (*lossless_decode)(struct tagci_order *order, enum tagci_type type, struct tagci_block *blocks, size_t n,
+                           struct tagci_lossless_work *work);
 };
 
 /* What a loadable module exports, under the name `tagcb_module`. A module holds what it needs of src/core itself and calls
  * nothing in the library. The number counts up with every change of the structs and enums of this file. */
-#define TAGCI_BACKEND_ABI 4
+#define TAGCI_BACKEND_ABI 5
 struct tagci_module {
     int abi; /* first, whatever changes */
     const struct tagci_backend *backend;

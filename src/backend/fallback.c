@@ -319,6 +319,53 @@ static int move_blocks(struct tagci_order *order, const uint32_t *blocks, size_t
     return end(&c);
 }
 
+/* One block through coding or decoding. */
+static int one_block(struct tagci_order *order, enum tagci_type type, struct tagci_block *block, int encode)
+{
+    struct copies c;
+    struct tagci_block host = *block;
+    size_t bytes = host.n * tagci_type_size(type);
+    struct tagci_lossless_work *work = tagci_alloc(1, sizeof *work);
+    begin(&c, order, 5);
+    c.failed = c.failed || !work;
+    if (encode)
+        host.now = in(&c, block->now, bytes);
+    host.before = in(&c, block->before, bytes);
+    host.out = out(&c, block->out, bytes);
+    host.after = out(&c, block->after, bytes);
+    size_t coded = tagci_lossless_body(block->word);
+    host.body = encode ? out(&c, block->body, bytes)
+                       : (unsigned char *)(uintptr_t)in(&c, block->body, coded < bytes ? coded : bytes);
+    if (!ready(&c)) {
+        c.failed = (encode ? tagcb_openmp.lossless_encode : tagcb_openmp.lossless_decode)(NULL, type, &host, 1, work);
+        block->word = host.word;
+        block->damaged = host.damaged;
+    }
+    int failed = end(&c);
+    tagci_free(work);
+    return failed;
+}
+
+static int lossless_encode(struct tagci_order *order, enum tagci_type type, struct tagci_block *blocks, size_t n,
+                           struct tagci_lossless_work *work)
+{
+    int failed = settle(order);
+    (void)work;
+    for (size_t i = 0; i < n && !failed; i++)
+        failed = one_block(order, type, &blocks[i], 1);
+    return failed;
+}
+
+static int lossless_decode(struct tagci_order *order, enum tagci_type type, struct tagci_block *blocks, size_t n,
+                           struct tagci_lossless_work *work)
+{
+    int failed = settle(order);
+    (void)work;
+    for (size_t i = 0; i < n && !failed; i++)
+        failed = one_block(order, type, &blocks[i], 0);
+    return failed;
+}
+
 /* Backends made whole, beside what they were made of. */
 static struct whole {
     const struct tagci_backend *of;
@@ -329,7 +376,8 @@ const struct tagci_backend *tagci_backend_whole(const struct tagci_backend *b)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     if (b->select && b->count_key && b->sparsify && b->encode && b->decode && b->gather_input && b->finish &&
-        b->spread && b->unpack && b->sketch_exponents && b->sketch_encode && b->sketch_decode && b->move_blocks)
+        b->spread && b->unpack && b->sketch_exponents && b->sketch_encode && b->sketch_decode && b->move_blocks &&
+        b->lossless_encode && b->lossless_decode)
         return b;
     pthread_mutex_lock(&lock);
     struct whole *w = made;
@@ -353,6 +401,8 @@ const struct tagci_backend *tagci_backend_whole(const struct tagci_backend *b)
         FILL(sketch_encode, sketch_encode);
         FILL(sketch_decode, sketch_decode);
         FILL(move_blocks, move_blocks);
+        FILL(lossless_encode, lossless_encode);
+        FILL(lossless_decode, lossless_decode);
         w->of = b;
     }
     pthread_mutex_unlock(&lock);

@@ -13,6 +13,9 @@ gpu_kernel_files = \
     backends/gpu/encode.h \
     backends/gpu/kernels.h \
     backends/gpu/launch.h \
+    backends/gpu/lossless.h \
+    backends/gpu/lossless_decode.h \
+    backends/gpu/lossless_encode.h \
     backends/gpu/place.h \
     backends/gpu/quantize.h \
     backends/gpu/scratch.h \
@@ -39,7 +42,7 @@ EXTRA_DIST += $(gpu_files) $(executor_files)
 
 # What kernels see of the library's own headers
 gpu_core_files = src/backend/backend.h src/core/bitmap.h src/core/frame.h src/core/frame_layout.h src/core/half.h \
-    src/core/index_coded.h src/core/sketch.h src/core/sketch_integer.h src/core/type.h src/core/value.h \
+    src/core/index_coded.h src/core/lossless.h src/core/lossless_choice.h src/core/lossless_code.h src/core/sketch.h src/core/sketch_integer.h src/core/type.h src/core/value.h \
     src/core/value_work.h
 
 AM_V_CXX = $(am__v_CXX_$(V))
@@ -64,8 +67,11 @@ check_LTLIBRARIES += tests/executor/libexecutor.la
 tests_executor_libexecutor_la_SOURCES = tests/executor/cuda.c tests/executor/hip.c
 tests_executor_libexecutor_la_CPPFLAGS = -I$(top_srcdir)/tests/ports $(AM_CPPFLAGS)
 
-executor_tests = tests/unit/test_golden_gpu tests/unit/test_gpu tests/unit/test_kernels_gpu
+executor_tests = tests/unit/test_blocks_gpu tests/unit/test_golden_gpu tests/unit/test_gpu tests/unit/test_kernels_gpu
 executor_ldadd = $(executor_objects) tests/executor/libexecutor.la $(LDADD)
+tests_unit_test_blocks_gpu_SOURCES = tests/unit/test_blocks.c
+tests_unit_test_blocks_gpu_CPPFLAGS = $(AM_CPPFLAGS) -DTAGC_TEST_EXECUTOR
+tests_unit_test_blocks_gpu_LDADD = $(executor_ldadd)
 tests_unit_test_golden_gpu_SOURCES = tests/unit/test_golden.c
 tests_unit_test_golden_gpu_CPPFLAGS = $(AM_CPPFLAGS) -DTAGC_TEST_EXECUTOR
 tests_unit_test_golden_gpu_LDADD = $(executor_ldadd)

@@ -5,8 +5,8 @@
 
 EXTRA_DIST += tests/gpu/run
 EXTRA_PROGRAMS = $(gpu_programs_cuda) $(gpu_programs_hip)
-gpu_programs_cuda = tests/unit/test_golden_cuda tests/unit/test_kernels_cuda tests/gpu/rates_cuda tests/gpu/direct_cuda
-gpu_programs_hip = tests/unit/test_golden_hip tests/unit/test_kernels_hip tests/gpu/rates_hip tests/gpu/direct_hip
+gpu_programs_cuda = tests/unit/test_blocks_cuda tests/unit/test_golden_cuda tests/unit/test_kernels_cuda tests/gpu/rates_cuda tests/gpu/direct_cuda
+gpu_programs_hip = tests/unit/test_blocks_hip tests/unit/test_golden_hip tests/unit/test_kernels_hip tests/gpu/rates_hip tests/gpu/direct_hip
 gpu_programs =
 if HAVE_CUDA
 gpu_programs += $(gpu_programs_cuda)
@@ -20,6 +20,9 @@ CLEANFILES += $(EXTRA_PROGRAMS)
 
 gpu_cppflags_cuda = $(AM_CPPFLAGS) -DTAGC_TEST_DEVICE=tagcb_cuda
 gpu_ldadd_cuda = libtagcb_cuda.la $(LDADD)
+tests_unit_test_blocks_cuda_SOURCES = tests/unit/test_blocks.c
+tests_unit_test_blocks_cuda_CPPFLAGS = $(gpu_cppflags_cuda)
+tests_unit_test_blocks_cuda_LDADD = $(gpu_ldadd_cuda)
 tests_unit_test_golden_cuda_SOURCES = tests/unit/test_golden.c
 tests_unit_test_golden_cuda_CPPFLAGS = $(gpu_cppflags_cuda)
 tests_unit_test_golden_cuda_LDADD = $(gpu_ldadd_cuda)
@@ -35,6 +38,9 @@ tests_gpu_direct_cuda_LDADD = libtagcb_cuda.la libtagc_all.la
 
 gpu_cppflags_hip = $(AM_CPPFLAGS) -DTAGC_TEST_DEVICE=tagcb_hip
 gpu_ldadd_hip = libtagcb_hip.la $(LDADD)
+tests_unit_test_blocks_hip_SOURCES = tests/unit/test_blocks.c
+tests_unit_test_blocks_hip_CPPFLAGS = $(gpu_cppflags_hip)
+tests_unit_test_blocks_hip_LDADD = $(gpu_ldadd_hip)
 tests_unit_test_golden_hip_SOURCES = tests/unit/test_golden.c
 tests_unit_test_golden_hip_CPPFLAGS = $(gpu_cppflags_hip)
 tests_unit_test_golden_hip_LDADD = $(gpu_ldadd_hip)

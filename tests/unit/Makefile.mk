@@ -4,6 +4,7 @@
 # A unit test is one file, tests/unit/test_NAME.c, and one line here. It links against the inside of the library.
 
 unit_tests = \
+    tests/unit/test_blocks \
     tests/unit/test_crc \
     tests/unit/test_error \
     tests/unit/test_frame \

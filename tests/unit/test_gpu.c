@@ -145,6 +145,10 @@ static int ask(const struct vendor *v, struct tagci_order *o, int what, void *de
         return (what == 19 ? b->sketch_encode : b->sketch_decode)(o, host, 0, 1, device, host, host, device, device);
     case 21:
         return b->move_blocks(o, host, 0, 0, 4, device, device, 0);
+    case 22:
+        return b->lossless_encode(o, TAGCI_F32, host, 0, NULL);
+    case 23:
+        return b->lossless_decode(o, TAGCI_F32, host, 0, NULL);
     default:
         return 1;
     }

@@ -264,4 +264,18 @@ static inline void run_move_blocks(const uint32_t *blocks, size_t n, size_t entr
     give_back(lent);
 }
 
+static inline void run_blocks(int (*kernel)(struct tagci_order *, enum tagci_type, struct tagci_block *, size_t,
+                                            struct tagci_lossless_work *),
+                              enum tagci_type type, struct tagci_block *blocks, size_t n)
+{
+    static struct tagci_lossless_work work;
+    struct tagci_block *lent = lend(blocks, n * sizeof *blocks);
+    finished(kernel(order, type, lent, n, order ? NULL : &work));
+    for (size_t i = 0; i < n; i++) {
+        blocks[i].word = lent[i].word;
+        blocks[i].damaged = lent[i].damaged;
+    }
+    give_back(lent);
+}
+
 #endif
