@@ -84,7 +84,7 @@ struct tagci_lossless_work {
     unsigned char state[2 * TAGCI_LOSSLESS_BLOCK]; /* of lossless_round.h */
 };
 
-static inline size_t tagci_lossless_size(int type)
+TAGCI_INLINE size_t tagci_lossless_size(int type)
 {
     return type == TAGCI_LOSSLESS_BYTES ? 1 : tagci_type_size((enum tagci_type)type);
 }
@@ -112,7 +112,7 @@ int tagci_lossless_decode(int type, const unsigned char *in, size_t bytes, const
  * word of the index. */
 uint32_t tagci_lossless_encode_block(int type, const void *now, const void *before, size_t n, unsigned char *out,
                                      struct tagci_lossless_work *work);
-static inline size_t tagci_lossless_body(uint32_t word)
+TAGCI_INLINE size_t tagci_lossless_body(uint32_t word)
 {
     return word & 0xffffff;
 }
