@@ -6,6 +6,7 @@
 # tests/install.
 
 mpi_tests = \
+    tests/mpi/aware \
     tests/mpi/bytes \
     tests/mpi/choice \
     tests/mpi/device \
