@@ -3,7 +3,8 @@
  *
  * Exact cut of the k largest magnitudes: keys are counted in bins, and the bin that holds the k-th largest is the next
  * bracket, until a bin is one key. The second pass collects the keys of its bracket if there is room, and later passes
- * look at these alone. Counts do not depend on an order, so atomics may add them up. */
+ * look at these alone. Counts do not depend on an order, so atomics may add them up. With a sample (core/sample.h) the
+ * passes go over the sample alone, which is a sixteenth of the data at most. */
 #ifndef TAGCB_GPU_SELECT_H
 #define TAGCB_GPU_SELECT_H
 
