@@ -12,6 +12,7 @@
 #include "backend/backend.h"
 #include "core/bitmap.h"
 #include "core/half.h"
+#include "core/sample.h"
 
 #define SHARE 5
 
@@ -86,6 +87,43 @@ static int unpack(void)
     return b->unpack(order, bitmap, n, in, sizeof *in, rest, entries);
 }
 
+/* ---- Sketches and gathers, in the memory of the others when these are through ---- */
+static struct tagci_sketch plan, *lent;
+static uint16_t *high;
+static unsigned char *exceptional;
+static void *cells;
+static struct tagci_block *blocks;
+static size_t block_count;
+
+static int exponents(void)
+{
+    return b->sketch_exponents(order, 0, in, plan.entries, high, high + tagci_sketch_groups(plan.entries));
+}
+static int sketch_encode(void)
+{
+    return b->sketch_encode(order, lent, 0, 8, in, high, exceptional, sum, cells);
+}
+static int sketch_decode(void)
+{
+    return b->sketch_decode(order, lent, 0, 8, cells, high, exceptional, sum, rest);
+}
+static int lossless_encode(void)
+{
+    return b->lossless_encode(order, TAGCI_F32, blocks, block_count, NULL);
+}
+static int lossless_decode(void)
+{
+    return b->lossless_decode(order, TAGCI_F32, blocks, block_count, NULL);
+}
+
+static void *send(const void *from, size_t bytes)
+{
+    void *at = get(TAGCI_DEVICE, bytes);
+    must(b->copy(order, at, from, bytes));
+    settle();
+    return at;
+}
+
 /* Prints a line and returns the rate; bytes: for each element. */
 static double line(const char *name, int (*kernel)(void), double bytes, int times, double copy_rate)
 {
@@ -149,6 +187,58 @@ static double frame_bytes(void)
     return all / (double)n;
 }
 
+static void sketches(int times, double rate)
+{
+    size_t entries = n < (size_t)16 << 20 ? n : (size_t)16 << 20, groups = tagci_sketch_groups(entries);
+    double share = (double)entries / (double)n, map;
+    must(tagci_sketch_plan(&plan, entries, 0));
+    tagci_sketch_in_rounds(&plan);
+    map = (double)(4 * (plan.rows + plan.blocks * 3)) / (double)entries;
+    high = get(TAGCI_DEVICE, 4 * groups);
+    exceptional = get(TAGCI_DEVICE, groups);
+    cells = get(TAGCI_DEVICE, 4 * plan.rows * TAGCI_SKETCH_LANES);
+    lent = get(TAGCI_HOST, sizeof *lent);
+    *lent = plan;
+    lent->row_start = send(plan.row_start, 4 * (plan.rows + 1));
+    lent->row_blocks = send(plan.row_blocks, 12 * plan.blocks);
+    lent->order = send(plan.order, 4 * plan.decoded);
+    lent->pivot = send(plan.pivot, 4 * plan.decoded);
+    lent->round_start = get(TAGCI_HOST, 4 * (plan.rounds + 1));
+    memcpy(lent->round_start, plan.round_start, 4 * (plan.rounds + 1));
+    must(b->fill(order, exceptional, 0, groups));
+    line("sketch_exponents", exponents, 4.0625 * share, times, rate);
+    line("sketch_encode", sketch_encode,
+         (12 + 4 * TAGCI_SKETCH_LANES * (double)plan.rows / (double)entries + map) * share, times, rate);
+    line("sketch_decode", sketch_decode, (20 + map) * share, times, rate);
+    printf("%zu entries, %zu rounds\n", entries, plan.rounds);
+    void *const device[] = {high, exceptional, cells, lent->row_start, lent->row_blocks, lent->order, lent->pivot};
+    for (size_t i = 0; i < sizeof device / sizeof *device; i++)
+        b->release(order, TAGCI_DEVICE, device[i]);
+    b->release(order, TAGCI_HOST, lent->round_start);
+    b->release(order, TAGCI_HOST, lent);
+    tagci_sketch_release(&plan);
+}
+
+/* Without a memory: exponents are coded. */
+static void gathers(int times, double rate)
+{
+    double coded = 0;
+    block_count = n / TAGCI_LOSSLESS_BLOCK;
+    blocks = get(TAGCI_HOST, block_count * sizeof *blocks);
+    for (size_t i = 0; i < block_count; i++)
+        blocks[i] = (struct tagci_block){.n = TAGCI_LOSSLESS_BLOCK,
+                                         .now = in + i * TAGCI_LOSSLESS_BLOCK,
+                                         .out = sum + i * TAGCI_LOSSLESS_BLOCK,
+                                         .body = (unsigned char *)(rest + i * TAGCI_LOSSLESS_BLOCK)};
+    must(lossless_encode());
+    settle();
+    for (size_t i = 0; i < block_count; i++)
+        coded += (double)tagci_lossless_body(blocks[i].word) / (double)n;
+    line("lossless_encode", lossless_encode, 8 + coded, times, rate);
+    line("lossless_decode", lossless_decode, 4 + coded, times, rate);
+    b->release(order, TAGCI_HOST, blocks);
+}
+
 extern const struct tagci_backend TAGC_TEST_DEVICE;
 
 int main(int argc, char **argv)
@@ -182,6 +272,11 @@ int main(int argc, char **argv)
     double rate = line("copy", copy, 8, times, 0);
     *choice = (struct tagci_choice){.in = in, .residual = residual, .n = n, .k = n / SHARE};
     line("select", choose, 8, times, rate);
+    struct tagci_cut exact = choice->cut;
+    choice->runs = tagci_sample_runs(n, choice->k);
+    if (choice->runs)
+        line("select, sampled", choose, 8.0 * TAGCI_SAMPLE_RUN * (double)choice->runs / (double)n, times, rate);
+    choice->cut = exact;
     *run = (struct tagci_run){TAGCI_CHUNK_MAX, choice->cut};
     for (int value = 0; value < TAGCI_VALUES; value++) {
         char name[40];
@@ -208,6 +303,8 @@ int main(int argc, char **argv)
     line("gather_input", gather_input, 12, times, rate);
     line("finish", finish, 8, times, rate);
     line("unpack", unpack, 4 + 4.0 / SHARE + 0.125, times, rate);
+    sketches(times, rate);
+    gathers(times, rate);
     void *const device[] = {in, residual, rest, sum, bitmap, frames};
     void *const host[] = {chunks, run, decodes, choice, entries};
     for (size_t i = 0; i < sizeof device / sizeof *device; i++)
