@@ -3,9 +3,13 @@
  *
  * The OpenMP backend: kernels on the host, chunks and stretches spread over threads. No result depends on the number of
  * threads: each writes its own elements, and sums are taken in the order given. */
+#include "config.h" /* first: sched.h looks at it */
+
 #include "backends/openmp/openmp.h"
 
+#include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #ifdef _OPENMP
 #include <omp.h>
@@ -13,6 +17,30 @@
 
 #include "core/bitmap.h"
 #include "util/log.h"
+
+static int sharers = 1; /* most ranks that were seen to share this process's processors */
+
+uint64_t tagcb_openmp_processors(void)
+{
+#ifdef CPU_SETSIZE
+    cpu_set_t set;
+    uint64_t hash = 0xcbf29ce484222325u;
+    if (sched_getaffinity(0, sizeof set, &set))
+        return 0;
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &set))
+            hash = (hash ^ (uint64_t)i) * 0x100000001b3u;
+    return hash;
+#else
+    return 0;
+#endif
+}
+
+void tagcb_openmp_shared_by(int ranks)
+{
+    if (ranks > __atomic_load_n(&sharers, __ATOMIC_RELAXED) && !getenv("OMP_NUM_THREADS"))
+        __atomic_store_n(&sharers, ranks, __ATOMIC_RELAXED);
+}
 
 /* Processors that this process may use: threads beyond them would only take turns. */
 static int most_threads(void)
@@ -24,6 +52,9 @@ static int most_threads(void)
                             "as many threads as processors are used");
         return there > 0 ? there : 1;
     }
+    int ranks = __atomic_load_n(&sharers, __ATOMIC_RELAXED);
+    if (asked == there && ranks > 1) /* nobody has said how many */
+        return there > ranks ? there / ranks : 1;
     return asked;
 #else
     return 1;

@@ -249,6 +249,10 @@ static inline int tagci_backend_is_device(const struct tagci_backend *b)
     return b->classify != NULL;
 }
 
+/* The processors that this process may use, as one number; 0: not known. And how many ranks may use the same: threads are
+ * then this rank's share of them, unless OMP_NUM_THREADS or the program says how many. */
+uint64_t tagcb_openmp_processors(void);
+void tagcb_openmp_shared_by(int ranks);
 extern const struct tagci_backend tagcb_openmp, tagcb_cuda, tagcb_hip; /* the last two only where they are linked in */
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/backend.h"
 #include "backend/device.h"
 #include "coll/agree.h"
 #include "coll/board.h"
@@ -163,6 +164,19 @@ int tagci_start_library(void)
     return code;
 }
 
+/* Collective over the ranks of a node: how many of them may use the processors that this one may use. Threads follow. */
+static void share_processors(MPI_Comm node, int here)
+{
+    uint64_t own = tagcb_openmp_processors(), *all = tagci_alloc(here, sizeof *all);
+    int good = all != NULL, sharers = 0;
+    if (MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, node) == MPI_SUCCESS && good &&
+        MPI_Allgather(&own, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T, node) == MPI_SUCCESS)
+        for (int r = 0; r < here; r++)
+            sharers += own != 0 && all[r] == own;
+    tagcb_openmp_shared_by(sharers);
+    tagci_free(all);
+}
+
 /* Collective: the ranks compare their environments and learn where they are. */
 static int meet(const char *call, struct tagci_comm *c)
 {
@@ -176,8 +190,10 @@ static int meet(const char *call, struct tagci_comm *c)
     MPI_Comm node;
     int here = 0;
     int split = tagci_nodes_split(c, &node);
-    if (!split)
+    if (!split) {
         MPI_Comm_size(node, &here);
+        share_processors(node, here);
+    }
     struct tagci_agreement a;
     tagci_agreement_init(&a, own, hash, c);
     a.word[TAGCI_AGREE_LARGEST] = -here;

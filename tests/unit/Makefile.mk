@@ -30,6 +30,8 @@ unit_files = \
 # It makes requests, and has no operations that could be put on other memory (tests/mpi/memory.c)
 tests_unit_test_error_LDADD = libtagc_all.la $(CMOCKA_LIBS)
 
+tests_unit_test_sizes_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+
 # The AVX-512 kernels in plain C, so that they are tested on every machine
 if HAVE_SIMDE
 unit_tests += tests/unit/test_golden_avx512 tests/unit/test_kernels_avx512

@@ -7,6 +7,12 @@
 #include <limits.h>
 #include <stdint.h>
 
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#include <stdlib.h>
+
+#include "backends/openmp/openmp.h"
 #include "coll/geometry.h"
 #include "coll/mpi.h"
 #include "core/lossless.h"
@@ -121,13 +127,32 @@ static void test_bounds(void **state)
     }
 }
 
+/* Ranks that may use the same processors share them, unless somebody has said how many threads there are to be. */
+static void test_threads(void **state)
+{
+    (void)state;
+#ifdef _OPENMP
+    const int there = omp_get_num_procs(), said = getenv("OMP_NUM_THREADS") != NULL;
+    omp_set_num_threads(there);
+    assert_int_equal(tagcb_threads(1 << 20), there);
+    tagcb_openmp_shared_by(2);
+    assert_int_equal(tagcb_threads(1 << 20), said ? there : there > 2 ? there / 2 : 1);
+    tagcb_openmp_shared_by(1); /* another communicator, of fewer: the same processors are still shared */
+    assert_int_equal(tagcb_threads(1 << 20), said ? there : there > 2 ? there / 2 : 1);
+    tagcb_openmp_shared_by(1000000);
+    assert_int_equal(tagcb_threads(1 << 20), said ? there : 1);
+    if (there > 1) {
+        omp_set_num_threads(there - 1); /* the program says it */
+        assert_int_equal(tagcb_threads(1 << 20), there - 1);
+    }
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_saturation),
-        cmocka_unit_test(test_chunks),
-        cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_saturation), cmocka_unit_test(test_chunks),  cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_bounds),     cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
