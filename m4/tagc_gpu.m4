@@ -33,7 +33,7 @@ dnl What CUDA and HIP share: finds COMPILER under --with-NAME=DIR, on the PATH o
 dnl PREFIX_FLAGS, and the library's header and LIBRARY on the C compiler. No device is looked for: where one builds there
 dnl may be none. Sets tagc_NAME to yes or no, and tagc_NAME_why.
 AC_DEFUN([TAGC_GPU], [
-  tagc_$1=no tagc_$1_why='not asked for' tagc_$1_root=
+  tagc_$1=no tagc_$1_why='not wanted' tagc_$1_root=
   AS_IF([test "$with_$1" != no], [
     tagc_$1_why=
     AS_CASE([$with_$1], [yes|check], [tagc_path=$PATH$PATH_SEPARATOR$4/bin], [tagc_path=$with_$1/bin])
@@ -85,8 +85,8 @@ _TAGC_END
 ])
 
 AC_DEFUN([TAGC_CUDA], [
-  AC_ARG_WITH([cuda], [AS_HELP_STRING([--with-cuda@<:@=DIR@:>@], [build the CUDA backend, with DIR/bin/nvcc [no]])],
-              [], [with_cuda=no])
+  AC_ARG_WITH([cuda], [AS_HELP_STRING([--with-cuda@<:@=DIR@:>@], [build the CUDA backend, with DIR/bin/nvcc [check]])],
+              [], [with_cuda=check])
   AC_ARG_WITH([cuda-arch], [AS_HELP_STRING([--with-cuda-arch=LIST],
               [for these, as in 80,90 (code for each, and what later ones can compile of the last) [all-major]])],
               [], [with_cuda_arch=all-major])
@@ -107,8 +107,8 @@ AC_DEFUN([TAGC_CUDA], [
 ])
 
 AC_DEFUN([TAGC_HIP], [
-  AC_ARG_WITH([hip], [AS_HELP_STRING([--with-hip@<:@=DIR@:>@], [build the HIP backend, with DIR/bin/hipcc [no]])],
-              [], [with_hip=no])
+  AC_ARG_WITH([hip], [AS_HELP_STRING([--with-hip@<:@=DIR@:>@], [build the HIP backend, with DIR/bin/hipcc [check]])],
+              [], [with_hip=check])
   AC_ARG_WITH([hip-arch], [AS_HELP_STRING([--with-hip-arch=LIST], [for these @<:@gfx90a,gfx1030@:>@])],
               [], [with_hip_arch=gfx90a,gfx1030])
   HIP_FLAGS='-std=c++17 -O3 -ffp-contract=off -fhip-fp32-correctly-rounded-divide-sqrt -fno-exceptions -fno-rtti'
