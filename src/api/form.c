@@ -234,7 +234,7 @@ static int plain_again(const struct tagci_args *a, const struct tagci_face *face
         for (unsigned looks = 0; !tagci_board_read(c->board, &g); looks++) {
             if (tagci_engine_busy()) /* with what was started on other communicators */
                 tagci_engine_sweep();
-            tagci_board_pause(looks);
+            tagci_board_pause(c, looks);
         }
     }
     int code = tagci_agreement_result(&g, MPI_SUCCESS, c, a->call, t->name, TAGCI_CALL_FACTS);

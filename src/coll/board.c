@@ -134,11 +134,14 @@ int tagci_board_read(struct tagci_board *b, struct tagci_agreement *all)
     return 1;
 }
 
-void tagci_board_pause(unsigned n)
+void tagci_board_pause(const struct tagci_comm *c, unsigned n)
 {
     enum { spins = 2000 };
-    if (n > spins)
+    int is_there;
+    if (n > spins) {
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, c->private, &is_there, MPI_STATUS_IGNORE);
         sched_yield();
+    }
 #if defined __x86_64__ && defined __GNUC__
     else
         __builtin_ia32_pause();

@@ -22,7 +22,8 @@ void tagci_board_release(struct tagci_board *b); /* local; NULL: nothing */
 void tagci_board_write(struct tagci_board *b, const struct tagci_agreement *own);
 /* 1: all have written, *all is the largest of each word; 0: not yet. */
 int tagci_board_read(struct tagci_board *b, struct tagci_agreement *all);
-/* Between the n-th look in vain and the next one; after a while others get the processor. */
-void tagci_board_pause(unsigned n);
+/* Between the n-th look in vain and the next one. After a while MPI gets on with the program's own messages, on which
+ * others may wait before they come here, and others get the processor. */
+void tagci_board_pause(const struct tagci_comm *c, unsigned n);
 
 #endif

@@ -333,7 +333,7 @@ static enum tagci_progress agree_wait(struct tagci_op *op)
     for (unsigned n = 0; !tagci_board_read(op->comm->board, &op->agreement); n++) {
         if (!op->blocking)
             return TAGCI_PENDING;
-        tagci_board_pause(n);
+        tagci_board_pause(op->comm, n);
     }
     return TAGCI_THROUGH;
 }

@@ -100,6 +100,27 @@ static void late_ranks(void)
     MPI_Comm_free(&comm);
 }
 
+/* A rank that waits in a blocking call sends what the program has told MPI to send: others wait for it first. */
+static void own_messages_go_on(void)
+{
+    enum { N = 6000000 };
+    float x[300] = {1}, y[300], *big = calloc(N, sizeof *big);
+    TAGC_Tensor t = t_tensor(MPI_COMM_WORLD, "between", 300, T_F32, "");
+    for (int step = 0; step < 4; step++) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        t_step("a message in flight during call %d", step);
+        if (t_rank == 0 && t_size > 1)
+            MPI_Isend(big, N, MPI_FLOAT, 1, 30, MPI_COMM_WORLD, &request);
+        if (t_rank == 1)
+            MPI_Recv(big, N, MPI_FLOAT, 0, 30, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        OK(TAGC_Allreduce(x, y, 300, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t));
+        CHECK(y[0] == (float)t_size);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    OK(TAGC_Tensor_free(&t));
+    free(big);
+}
+
 /* A communicator that is freed before its tensor, and others that are made at its place meanwhile. */
 static void communicators_go_first(void)
 {
@@ -149,6 +170,7 @@ int main(int argc, char **argv)
     many_calls(MPI_COMM_SELF, "self", argc > 1 ? atoi(argv[1]) : 100000);
     many_calls(MPI_COMM_WORLD, "world", 3000);
     late_ranks();
+    own_messages_go_on();
     communicators_go_first();
     stale_handles();
 
