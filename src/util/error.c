@@ -176,6 +176,19 @@ int tagci_error_raise(MPI_Comm comm, int code)
     return code;
 }
 
+/* A code that MPI may be asked about: with others MPICH (4.0.2) looks outside of its tables. */
+static int is_mpi_s(int code)
+{
+    int *last, flag = 0;
+    if (code < 0 || !tagci_mpi_is_up() || MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &flag) || !flag)
+        return 0;
+    int most = code;
+#ifdef MPICH_VERSION
+    MPI_Error_class(code, &most); /* there it is the last class; a code's is a part of it, and no table is looked at */
+#endif
+    return code <= *last || most <= *last;
+}
+
 int tagci_error_class(int code)
 {
     if (code == MPI_SUCCESS || is_own(code))
@@ -191,7 +204,7 @@ int tagci_error_class(int code)
     pthread_mutex_unlock(&lock);
     if (class != MPI_SUCCESS)
         return class;
-    if (tagci_mpi_is_up() && MPI_Error_class(code, &class) == MPI_SUCCESS)
+    if (is_mpi_s(code) && MPI_Error_class(code, &class) == MPI_SUCCESS)
         return class;
     return code > 0 && code < MPI_ERR_LASTCODE ? code : MPI_ERR_UNKNOWN;
 }
@@ -212,11 +225,13 @@ void tagci_error_text(int code, char *text)
     int class = tagci_error_class(code);
     if (is_own(class)) {
         snprintf(text, TAGC_MAX_ERROR_STRING, "TAGC: %s", own_text[class - OWN_FIRST]);
-    } else if (tagci_mpi_is_up()) {
+    } else if (is_mpi_s(code)) {
         char full[MPI_MAX_ERROR_STRING + 1] = "";
         int len = 0;
         MPI_Error_string(code, full, &len);
         copy_cut(text, TAGC_MAX_ERROR_STRING, full);
+    } else if (tagci_mpi_is_up()) {
+        snprintf(text, TAGC_MAX_ERROR_STRING, "%d is not an error code of MPI or of this library", code);
     } else {
         snprintf(text, TAGC_MAX_ERROR_STRING,
                  code == MPI_SUCCESS ? "no error" : "MPI error class %d (MPI is not running)", class);

@@ -5,6 +5,7 @@
  * the last test (one process, no launcher). */
 #include "unit.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -272,12 +273,29 @@ static void given_finalize_expect_life_after(void **state)
     given_no_mpi_expect_versions(NULL);
 }
 
+static void given_no_code_expect_a_text(void **state)
+{
+    static const int no_codes[] = {-1, -5, -100000, INT_MIN, INT_MAX};
+    (void)state;
+    int theirs, class;
+    assert_int_equal(MPI_Add_error_class(&class), MPI_SUCCESS);
+    assert_int_equal(MPI_Add_error_code(class, &theirs), MPI_SUCCESS);
+    assert_int_equal(MPI_Add_error_string(theirs, "of the program's own"), MPI_SUCCESS);
+    assert_string_equal(text_of(theirs), "of the program's own");
+    assert_int_equal(class_of(theirs), class);
+    for (size_t i = 0; i < sizeof no_codes / sizeof no_codes[0]; i++) {
+        assert_int_equal(class_of(no_codes[i]), MPI_ERR_UNKNOWN);
+        assert_non_null(strstr(text_of(no_codes[i]), "not an error code"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(given_no_mpi_expect_bare_classes),
         cmocka_unit_test(given_no_mpi_expect_versions),
         cmocka_unit_test_setup(given_classes_expect_full_texts, start_mpi),
+        cmocka_unit_test_setup(given_no_code_expect_a_text, start_mpi),
         cmocka_unit_test_setup(given_handler_expect_call, start_mpi),
         cmocka_unit_test_setup(given_many_errors_expect_bounded_codes, start_mpi),
         cmocka_unit_test_setup(given_threads_expect_right_classes, start_mpi),
