@@ -98,7 +98,10 @@ static int make_persistent(struct tagci_request *r, const struct tagci_args *a, 
     if (code)
         return code;
     code = tagci_comm_copy(c, &r->line);
-    if (!code)
+    if (code)
+        code = tagci_error_of_mpi(code, a->call, name,
+                                  "no communicator of the operation's own (each persistent one takes one)");
+    else
         code = tagci_op_init(&r->op, a, r->line, t, 1, MPI_SUCCESS);
     if (!code)
         code = r->op.code; /* no memory: nothing can ever start */

@@ -39,12 +39,8 @@ int tagci_api_raise(const struct tagci_tensor *t, int code)
 
 int tagci_api_info(const char *call, const char *name, MPI_Info info)
 {
-    char text[TAGC_MAX_ERROR_STRING];
     int n, code = info == MPI_INFO_NULL ? MPI_SUCCESS : MPI_Info_get_nkeys(info, &n);
-    if (!code)
-        return MPI_SUCCESS;
-    tagci_error_text(code, text);
-    return tagci_error(tagci_error_class(code), "%s: tensor " NAME_SHOWN ": info: %.300s", call, name, text);
+    return code ? tagci_error_of_mpi(code, call, name, "info") : MPI_SUCCESS;
 }
 
 /* ---- Making ---- */

@@ -230,24 +230,24 @@ int tagci_comm_adopt(MPI_Comm private, struct tagci_comm **state)
     return MPI_SUCCESS;
 }
 
-static int make(const char *call, MPI_Comm comm, struct tagci_comm **state)
+static int make(MPI_Comm comm, struct tagci_comm **state)
 {
     /* Not MPI_Comm_dup, which would run the user's attribute copies. */
     MPI_Group group = MPI_GROUP_NULL;
     MPI_Comm private = MPI_COMM_NULL;
     int code = MPI_Comm_group(comm, &group);
-    if (!code)
+    if (!code) {
         code = MPI_Comm_create(comm, group, &private);
+        MPI_Group_free(&group);
+    }
     if (code)
         return code;
-    MPI_Group_free(&group);
-    code = tagci_comm_adopt(private, state);
-    return code ? tagci_error(code, "%s: no memory for the communicator's state", call) : MPI_SUCCESS;
+    return tagci_comm_adopt(private, state);
 }
 
 int tagci_comm_copy(struct tagci_comm *c, struct tagci_comm **copy)
 {
-    int code = make("TAGC", c->private, copy);
+    int code = make(c->private, copy);
     if (code)
         return code;
     (*copy)->one_node = c->one_node;
@@ -304,8 +304,8 @@ int tagci_comm_get(const char *call, MPI_Comm comm, struct tagci_comm **state)
         return (*state)->setup_error ? setup_error_again(call, *state) : MPI_SUCCESS;
 
     struct tagci_comm *c = NULL;
-    if ((code = make(call, comm, &c)))
-        return code;
+    if ((code = make(comm, &c)))
+        return tagci_error_of_mpi(code, call, "", "no duplicate of the communicator");
     int setup = meet(call, c);
     if (setup)
         keep_setup_error(c, call, setup);

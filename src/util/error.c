@@ -237,3 +237,10 @@ void tagci_error_text(int code, char *text)
                  code == MPI_SUCCESS ? "no error" : "MPI error class %d (MPI is not running)", class);
     }
 }
+
+int tagci_error_of_mpi(int code, const char *call, const char *tensor, const char *what)
+{
+    char text[TAGC_MAX_ERROR_STRING];
+    tagci_error_text(code, text);
+    return tagci_error(tagci_error_class(code), "%s: tensor \"%.100s\": %s: %.300s", call, tensor, what, text);
+}

@@ -305,6 +305,41 @@ static void start_without_the_tensor(void)
     t_agree();
 }
 
+/* Persistent requests hold communicators, of which MPICH has about two thousand: the error says so, on every rank, and what is
+ * freed can be used again. */
+static void too_many_requests(void)
+{
+#ifdef MPICH_VERSION
+    enum { MOST = 3000 };
+    static TAGC_Request q[MOST];
+    float x = 1, y = 0;
+    int n = 0, code = MPI_SUCCESS;
+    if (t_size > 2)
+        return; /* they take their time */
+    t_step("too many persistent requests");
+    TAGC_Tensor t = t_tensor(MPI_COMM_WORLD, "one of many", 1, T_F32, "");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (; n < MOST && !code; n += !code)
+        code = TAGC_Allreduce_init(&x, &y, 1, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t, MPI_INFO_NULL, &q[n]);
+    if (code) {
+        static const char *const says[] = {"TAGC_Allreduce_init", "\"one of many\"",
+                                           "communicator of the operation's own"};
+        for (size_t i = 0; i < COUNT(says); i++)
+            CHECK(strstr(t_error_text(code), says[i]), "%s", t_error_text(code));
+    }
+    while (n)
+        OK(TAGC_Request_free(&q[--n]));
+    OK(TAGC_Allreduce_init(&x, &y, 1, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t, MPI_INFO_NULL, &q[0]));
+    OK(TAGC_Start(&q[0]));
+    OK(TAGC_Wait(&q[0]));
+    CHECK(y == (float)t_size);
+    OK(TAGC_Request_free(&q[0]));
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    OK(TAGC_Tensor_free(&t));
+    t_agree();
+#endif
+}
+
 static int raised_on_world;
 
 static void count_errors(MPI_Comm *comm, int *code, ...)
@@ -485,6 +520,7 @@ int main(int argc, char **argv)
     null_request();
     start_without_the_tensor();
     errors_of_requests();
+    too_many_requests();
     collective_between();
     progress_thread();
     threads();
