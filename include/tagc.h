@@ -179,7 +179,9 @@ TAGC_API int TAGC_Get_stat(TAGC_Tensor tensor, int stat, double *value);
  * Compressed: float, double, TAGC_FLOAT16, TAGC_BFLOAT16 with MPI_SUM and TAGC_AVG; all else is MPI's own collective.
  * tensor: TAGC_TENSOR_NULL, or one made on this communicator with the length and type of this call.
  * Errors, beside MPI's own: TAGC_ERR_TENSOR, TAGC_ERR_BUSY, TAGC_ERR_MISMATCH, TAGC_ERR_WIRE; with a tensor an error of
- * one rank's arguments is an error on every rank, and no residual has changed.
+ * one rank's arguments is an error on every rank, and no residual has changed. One mistake cannot be seen: if a rank passes
+ * TAGC_TENSOR_NULL where others pass a tensor, it makes another collective call than they do, and the ranks may wait for
+ * each other without end, as with calls of MPI's that do not match.
  * Source: TAGC (Polyakov, Dukhanov, Spirin, arXiv 2504.05638); LHC (Li et al., arXiv 2402.07529) for the sketch. */
 
 /* Forms, as MPI-4 has them:
@@ -187,6 +189,8 @@ TAGC_API int TAGC_Get_stat(TAGC_Tensor tensor, int stat, double *value);
  *   TAGC_Ixxx       nonblocking: completes in TAGC_Wait or TAGC_Test; buffers and counts are untouched until then
  *   TAGC_Xxx_init   persistent: collective; each TAGC_Start reads the contents that the buffers then have. Requests may be
  *                   started in different orders on different ranks. info: no keys are defined yet, MPI_INFO_NULL is right
+ *                   (a handle that is none is MPI_ERR_INFO). Each request holds a communicator of the library's own until
+ *                   it is freed, and MPIs have a limited number of them: MPICH 4 about 2000 in a process
  *   ..._c           the same with MPI_Count counts */
 TAGC_API int TAGC_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype,
                                  MPI_Op op, MPI_Comm comm, TAGC_Tensor tensor);
