@@ -195,16 +195,19 @@ static int NAME(encode_blocks)(struct tagci_chunk *c, int indexed, uint64_t *bit
 }
 
 #if defined LANES_HEADER && !WIDE
-/* Input and residual of a whole block; returns the largest key. */
-INLINE uint32_t block_input(const enum tagci_type type, const struct tagci_chunk *c, size_t i, float *v)
+/* Input and residual of a whole block, and which are not zero; returns the largest key. */
+INLINE uint32_t block_input(const enum tagci_type type, const struct tagci_chunk *c, size_t i, float *v, uint64_t *word)
 {
-    keys_f32 largest = k_set_f32(0);
+    const keys_f32 zero = k_set_f32(0);
+    keys_f32 largest = zero;
+    word[0] = word[1] = 0;
     for (size_t q = 0; q < TAGCI_VALUE_BLOCK; q += LANES_f32) {
         fetch_ahead(c->in, tagci_type_size(type), i + q);
         if (c->residual)
             fetch_ahead(c->residual, sizeof(float), i + q);
         vec_f32 x = v_input_f32(type, c->in, c->residual, i + q);
         largest = k_max_f32(largest, k_of_f32(x));
+        word[q / 64] |= (uint64_t)m_bits_f32(k_greater_f32(k_of_f32(x), zero)) << q % 64;
         v_store_f32(v + q, x);
     }
     return k_largest_f32(largest);
@@ -234,22 +237,25 @@ INLINE void block_rest(int stream, const float *v, float *rest)
     }
 }
 
-/* Nothing is held back: block by block from input to code and residual, each in the first cache. -1: some are not finite
- * and want the long way. */
-INLINE int encode_all_of(const enum tagci_type type, const enum tagci_value value, struct tagci_chunk *c)
+/* Nothing but zeros is held back: block by block from input to code and residual, each in the first cache. -1: some are
+ * not finite, or so many are zero that an index pays; they want the long way. */
+INLINE int encode_all_of(const enum tagci_type type, const enum tagci_value value, struct tagci_chunk *c,
+                         uint64_t *bits)
 {
     const int levels = value == TAGCI_VALUE_INT8 ? 127 : 7, stream = c->stream && (uintptr_t)c->residual_out % 64 == 0;
     struct tagci_frame f;
     float *rest = c->residual_out;
     tagci_frame_lay(c->frame, c->type, value, c->n, 0, c->n, 0, &f);
     unsigned char *codes = c->frame + (f.codes - c->frame), *scales = c->frame + (f.scales - c->frame);
+    size_t zeros = 0;
     for (size_t i = 0; i < c->n; i += TAGCI_VALUE_BLOCK, scales += 2) {
         size_t m = smaller(TAGCI_VALUE_BLOCK, c->n - i);
+        uint64_t word[TAGCI_VALUE_BLOCK / 64] = {0};
         float v[TAGCI_VALUE_BLOCK], sent[TAGCI_VALUE_BLOCK];
         int8_t code[TAGCI_VALUE_BLOCK + 8];
         uint16_t scale;
         if (m == TAGCI_VALUE_BLOCK) {
-            uint32_t largest = block_input(type, c, i, v);
+            uint32_t largest = block_input(type, c, i, v, word);
             if (largest >= KEY_INF)
                 return -1;
             scale = tagci_scale_for(tagci_f32_of(largest), levels, 3.4028234663852886e38);
@@ -264,23 +270,32 @@ INLINE int encode_all_of(const enum tagci_type type, const enum tagci_value valu
             if (tagci_quantize_f32(value, v, m, &scale, code))
                 return -1;
             tagci_dequantize_f32(code, m, scale, sent);
+            for (size_t j = 0; j < m; j++)
+                word[j / 64] |= (uint64_t)(v[j] != 0) << j % 64;
             for (size_t j = 0; rest && j < m; j++)
                 rest[i + j] = v[j] - sent[j] + 0;
         }
         memcpy(scales, &scale, 2);
         tagci_pack_codes(value, code, m, codes);
         codes += tagci_block_bytes(value, m);
+        zeros += m - tagci_bitmap_count(word, 2);
+        if (!c->all && zeros > c->n / 64 && index_for_f32(c, value, c->n - zeros))
+            return -1;
+        memcpy(bits + i / 64, word, tagci_bitmap_words(m) * 8);
     }
-    c->kept = c->n;
+    c->kept = c->all ? c->n : c->n - zeros;
     c->frame_bytes = f.bytes;
-    return 0;
+    return !c->all && index_for_f32(c, value, c->kept) ? -1 : 0;
 }
 
-static int encode_all(struct tagci_chunk *c)
+static int encode_all(struct tagci_chunk *c, uint64_t *bits)
 {
 #define CASE(t, form)                                                                                                  \
     if (c->type == (t) && c->value == (form))                                                                          \
-        return encode_all_of(t, form, c);
+        return encode_all_of(t, form, c, bits);
+    for (size_t i = 0; i < c->nruns && !c->all; i++)
+        if (c->runs[i].cut.key || c->runs[i].cut.ties)
+            return -1;
     CASE(TAGCI_F32, TAGCI_VALUE_INT4)
     CASE(TAGCI_F32, TAGCI_VALUE_INT8)
     CASE(TAGCI_F16, TAGCI_VALUE_INT4)
@@ -300,7 +315,7 @@ static void NAME(encode)(struct tagci_chunk *c, uint64_t *bits)
         return;
     }
 #if defined LANES_HEADER && !WIDE
-    if (c->all && !encode_all(c))
+    if (!encode_all(c, bits))
         return;
 #endif
     int left = c->all ? 1 : NAME(encode_blocks)(c, 1, bits);
