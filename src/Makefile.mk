@@ -74,6 +74,8 @@ libtagc_files = \
     src/coll/engine.c \
     src/coll/engine.h \
     src/coll/gather.h \
+    src/coll/gather_blocks.c \
+    src/coll/gather_blocks.h \
     src/coll/gather_coded.c \
     src/coll/gather_native.c \
     src/coll/geometry.c \

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "coll/op.h"
+#include "coll/gather.h"
 #include "coll/verify.h"
 #include "util/error.h"
 
@@ -213,7 +213,8 @@ void tagci_op_choose_side(struct tagci_op *op)
         op->copied[i] = 0;
     if (!op->device)
         return;
-    int there = t && t->resident && op->algorithm->on_device && op->settings->verify == TAGCI_VERIFY_OFF;
+    int there = t && t->resident && op->algorithm->on_device && op->settings->verify == TAGCI_VERIFY_OFF &&
+                (!tagci_is_gather(op->args.collective) || (op->compressible && !tagci_gather_rounds(op)));
     if (there) {
         op->algorithm = op->algorithm->on_device;
         op->backend = op->device->backend;

@@ -11,22 +11,21 @@
  * signature does not), and the name of what they remember. If one cannot, all call MPI's own collective; if the names
  * differ (a call failed or was skipped somewhere), all code anew without memory.
  *
- * A message: checksum of the rest (4 bytes), one block as tagci_lossless_encode or tagci_round_encode makes it.
- *
  * Receives are posted in the order in which the rank before sends, and a message that was taken in is decoded at once,
  * whether it could be passed on or not: nobody waits for more than the one behind him to decode, and there is no cycle. */
 #include <string.h>
 
-#include "coll/gather.h"
+#include "coll/gather_blocks.h"
 #include "coll/messages.h"
+#include "coll/twin.h"
 #include "coll/verify.h"
 #include "core/lossless.h"
 #include "util/error.h"
 
 enum {
     window = 8,        /* receives posted */
-    slots = 8,         /* messages being sent */
-    sum_bytes = 4,     /* of the checksum */
+    most_slots = 32,   /* messages being sent: on a device; */
+    host_slots = 8,    /* on the host */
     compare_every = 16 /* gathers: then the name takes in a checksum of what is remembered */
 };
 
@@ -44,17 +43,18 @@ struct walk {
 
 struct coded {
     size_t *state; /* ranks + 1: parts in the tensor's memory */
-    struct tagci_lossless_work *work;
+    struct tagci_coder coder;
     struct tagci_counts counts;
     int native;      /* MPI's own collective instead */
     int with_memory; /* the blocks are coded against the memory */
     uint64_t name;   /* of what will be remembered, so far */
 
     struct walk own, pass, take, post; /* next block to send, to pass on, to decode, to receive */
+    int slots;                         /* that there are */
     unsigned char *frame;              /* slots * the longest message */
     unsigned char *in;                 /* messages of others */
     int *bytes;                        /* of each that has room, -1: not here yet */
-    int free_slot[slots], n_free;
+    int free_slot[most_slots], n_free;
     struct tagci_messages messages; /* the window's receives, then the slots' sends */
     int broken;                     /* a block was damaged: go on, so that nobody waits for this rank, then fail */
 };
@@ -70,6 +70,21 @@ enum tagci_round tagci_gather_form(const struct tagci_op *op)
     return op->settings->gather == TAGCI_GATHER_INT8 ? TAGCI_ROUND_INT8 : TAGCI_ROUND_BFLOAT16;
 }
 
+/* ---- memory ---- */
+
+static size_t longest_bound(const struct tagci_op *op)
+{
+    size_t longest = tagci_longest_part(&op->geometry);
+    return op->compressible ? tagci_message_bound(op, longest < TAGCI_LOSSLESS_BLOCK ? longest : TAGCI_LOSSLESS_BLOCK)
+                            : 0;
+}
+
+static uint32_t memory_crc(const struct tagci_op *op)
+{
+    const struct coded *s = op->state;
+    return tagci_memory_crc(op, s->frame, longest_bound(op));
+}
+
 /* Element type + 1, 0: cannot code; and what is remembered. */
 uint64_t tagci_gather_alike(const struct tagci_op *op)
 {
@@ -77,23 +92,8 @@ uint64_t tagci_gather_alike(const struct tagci_op *op)
     uint64_t fact = tagci_fact(0, op->compressible ? (uint64_t)op->type + 1 : 0);
     fact = tagci_fact(fact, t ? t->memory_name : 0);
     if (t && t->memory_name && t->gathers % compare_every == compare_every - 1)
-        fact = tagci_fact(fact, tagci_crc32c(0, t->memory, t->memory_bytes));
+        fact = tagci_fact(fact, memory_crc(op));
     return fact;
-}
-
-/* ---- memory ---- */
-
-/* Most bytes of a message of n elements. */
-static size_t bound(const struct tagci_op *op, size_t n)
-{
-    return sum_bytes +
-           (tagci_gather_rounds(op) ? tagci_round_bound(tagci_gather_form(op), n) : tagci_lossless_bound(op->type, n));
-}
-
-static size_t longest_bound(const struct tagci_op *op)
-{
-    size_t longest = tagci_longest_part(&op->geometry);
-    return op->compressible ? bound(op, longest < TAGCI_LOSSLESS_BLOCK ? longest : TAGCI_LOSSLESS_BLOCK) : 0;
 }
 
 static size_t state_bytes(const struct tagci_op *op, size_t n)
@@ -115,19 +115,25 @@ static size_t in_room(const struct tagci_op *op, size_t *bytes)
         size_t n = tagci_part(&op->geometry, r), whole = n / TAGCI_LOSSLESS_BLOCK, rest = n % TAGCI_LOSSLESS_BLOCK;
         if (r == op->comm->rank)
             continue;
-        *bytes = tagci_add(*bytes, tagci_add(tagci_mul(whole, bound(op, TAGCI_LOSSLESS_BLOCK)), bound(op, rest)));
+        *bytes = tagci_add(*bytes, tagci_add(tagci_mul(whole, tagci_message_bound(op, TAGCI_LOSSLESS_BLOCK)),
+                                             tagci_message_bound(op, rest)));
         messages += tagci_lossless_blocks(n);
     }
     return messages;
+}
+
+static size_t slots_of(const struct tagci_op *op)
+{
+    return op->order ? most_slots : host_slots;
 }
 
 static size_t coded_room(const struct tagci_op *op)
 {
     size_t ranks = op->geometry.ranks, in, messages = in_room(op, &in);
     size_t bytes = tagci_op_piece(1, sizeof(struct coded)) + tagci_op_piece(ranks + 1, sizeof(size_t));
-    bytes += tagci_op_piece(1, sizeof(struct tagci_lossless_work)) + tagci_counts_room((int)ranks);
-    bytes += tagci_op_piece(messages, sizeof(int)) + tagci_messages_room(window + slots);
-    bytes = tagci_add(bytes, tagci_op_piece(slots, longest_bound(op)));
+    bytes += tagci_coder_room(op) + tagci_counts_room((int)ranks);
+    bytes += tagci_op_piece(messages, sizeof(int)) + tagci_messages_room(window + slots_of(op));
+    bytes = tagci_add(bytes, tagci_op_piece(slots_of(op), longest_bound(op)));
     return tagci_add(bytes, tagci_op_piece(1, in));
 }
 
@@ -139,16 +145,7 @@ static int coded_reserve(struct tagci_op *op)
     size_t bytes = 0;
     for (int r = 0; r < op->geometry.ranks; r++)
         bytes = tagci_add(bytes, state_bytes(op, tagci_part(&op->geometry, r)));
-    if (t->memory && t->memory_bytes == bytes)
-        return 0;
-    void *memory = tagci_alloc(bytes, 1);
-    if (!memory)
-        return -1;
-    tagci_free(t->memory);
-    t->memory = memory;
-    t->memory_bytes = bytes;
-    t->memory_name = 0;
-    return 0;
+    return tagci_tensor_need_memory(t, bytes, op->order != NULL);
 }
 
 static void coded_lay_out(struct tagci_op *op)
@@ -157,11 +154,12 @@ static void coded_lay_out(struct tagci_op *op)
     struct coded *s = op->state = tagci_op_take(op, 1, sizeof *s);
     memset(s, 0, sizeof *s);
     s->state = tagci_op_take(op, ranks + 1, sizeof(size_t));
-    s->work = tagci_op_take(op, 1, sizeof *s->work);
+    s->slots = (int)slots_of(op);
+    tagci_coder_lay_out(op, &s->coder);
     tagci_counts_lay_out(op, &s->counts, (int)ranks);
     s->bytes = tagci_op_take(op, messages, sizeof(int));
-    tagci_messages_lay_out(op, &s->messages, window + slots);
-    s->frame = tagci_op_take(op, slots, longest_bound(op));
+    tagci_messages_lay_out(op, &s->messages, window + slots_of(op));
+    s->frame = tagci_op_take(op, slots_of(op), longest_bound(op));
     s->in = tagci_op_take(op, 1, in);
     s->state[0] = 0;
     for (size_t r = 0; r < ranks && op->compressible; r++)
@@ -195,7 +193,7 @@ static struct walk walk_from(const struct tagci_op *op, int rank, int parts, uns
 static void next_block(const struct tagci_op *op, struct walk *w)
 {
     w->nth++;
-    w->at = w->ring && w->nth % w->ring == 0 ? w->all : w->at + bound(op, w->n);
+    w->at = w->ring && w->nth % w->ring == 0 ? w->all : w->at + tagci_message_bound(op, w->n);
     w->block += w->n == TAGCI_LOSSLESS_BLOCK;
     if (w->n < TAGCI_LOSSLESS_BLOCK) {
         w->rank = before(op, w->rank);
@@ -226,73 +224,76 @@ static void add_to_name(struct coded *s, const struct walk *w, uint32_t sum)
     s->name += tagci_fact(tagci_fact(tagci_fact(0xcbf29ce484222325u, (uint64_t)w->rank), w->block), sum);
 }
 
-/* A message to its block in recvbuf, and in the memory; or, damaged, to op's error. */
-static void decode(struct tagci_op *op, const struct walk *w, const unsigned char *message, size_t bytes)
-{
-    struct coded *s = op->state;
-    void *state = memory(op, w), *out = place(op, w);
-    const void *last = s->with_memory ? state : NULL;
-    const char *why = NULL;
-    uint32_t sum = 0;
-    if (bytes >= sum_bytes)
-        memcpy(&sum, message, sum_bytes);
-    add_to_name(s, w, sum);
-    if (bytes < sum_bytes)
-        why = "too short";
-    else if (op->settings->checksum && sum != tagci_crc32c(0, message + sum_bytes, bytes - sum_bytes))
-        why = "wrong checksum";
-    else if (tagci_gather_rounds(op))
-        tagci_round_decode(tagci_gather_form(op), op->type, message + sum_bytes, bytes - sum_bytes, last, state, w->n,
-                           op->in_place && w->rank == op->comm->rank ? NULL : out, s->work, &why);
-    else if (!tagci_lossless_decode(op->type, message + sum_bytes, bytes - sum_bytes, last, w->n, out, s->work, &why) &&
-             state)
-        memcpy(state, out, w->n * tagci_type_size(op->type));
-    if (why && !s->broken)
-        s->broken = tagci_error(TAGC_ERR_WIRE, "%s: tensor \"%s\": block %zu of rank %d: %s", op->args.call,
-                                tagci_op_tensor_name(op), w->block, w->rank, why);
-}
-
-/* Codes an own block to a message, and takes it over as the others will. Returns its bytes. */
-static size_t encode(struct tagci_op *op, const struct walk *w, unsigned char *message)
-{
-    struct coded *s = op->state;
-    size_t width = tagci_type_size(op->type);
-    void *state = memory(op, w);
-    char *out = place(op, w);
-    const char *now = op->in_place ? out : (const char *)op->args.sendbuf + w->block * TAGCI_LOSSLESS_BLOCK * width;
-    const void *last = s->with_memory ? state : NULL;
-    size_t bytes =
-        tagci_gather_rounds(op)
-            ? tagci_round_encode(tagci_gather_form(op), op->type, now, last, NULL, w->n, message + sum_bytes, s->work)
-            : tagci_lossless_encode(op->type, now, last, w->n, message + sum_bytes, s->work);
-    uint32_t sum = tagci_crc32c(0, message + sum_bytes, bytes);
-    memcpy(message, &sum, sum_bytes);
-    bytes += sum_bytes;
-    if (tagci_gather_rounds(op)) {
-        decode(op, w, message, bytes);
-        return bytes;
-    }
-    add_to_name(s, w, sum);
-    if (state)
-        memcpy(state, now, w->n * width);
-    if (!op->in_place)
-        memcpy(out, now, w->n * width);
-    return bytes;
-}
-
-static void hand_back(struct tagci_op *op, const struct walk *w)
-{
-    tagci_op_hand_back(op, place(op, w), w->n * tagci_type_size(op->type));
-}
-
-/* ---- messages ---- */
-
 /* Bytes of a message of others. */
 static int *bytes_of(const struct tagci_op *op, const struct walk *w)
 {
     struct coded *s = op->state;
     return &s->bytes[w->ring ? w->nth % w->ring : w->nth];
 }
+
+static struct tagci_piece piece_of(const struct tagci_op *op, const struct walk *w, unsigned char *message,
+                                   size_t bytes)
+{
+    struct coded *s = op->state;
+    void *state = memory(op, w);
+    return (struct tagci_piece){.n = w->n,
+                                .last = s->with_memory ? state : NULL,
+                                .out = place(op, w),
+                                .state = state,
+                                .message = message,
+                                .bytes = bytes};
+}
+
+/* The next n own blocks to messages in free slots; a device that fails leaves empty ones. */
+static void encode(struct tagci_op *op, struct tagci_piece *pieces, size_t n)
+{
+    struct coded *s = op->state;
+    struct walk w = s->own;
+    for (size_t i = 0; i < n; i++, next_block(op, &w)) {
+        int slot = s->free_slot[s->n_free - 1 - (int)i];
+        size_t at = w.block * TAGCI_LOSSLESS_BLOCK * tagci_type_size(op->type);
+        pieces[i] = piece_of(op, &w, s->frame + (size_t)slot * longest_bound(op), 0);
+        pieces[i].now = op->in_place ? pieces[i].out : (const char *)op->args.sendbuf + at;
+        pieces[i].out = op->in_place ? NULL : pieces[i].out;
+    }
+    if (!op->broken && tagci_pieces_encode(op, &s->coder, pieces, n))
+        tagci_op_try(op, -1);
+    w = s->own;
+    for (size_t i = 0; i < n; i++, next_block(op, &w)) {
+        if (op->broken)
+            pieces[i].bytes = 0;
+        add_to_name(s, &w, pieces[i].sum);
+    }
+}
+
+/* The next n messages to their blocks in recvbuf, and in the memory; or, damaged, to op's error. */
+static void decode(struct tagci_op *op, size_t n)
+{
+    struct coded *s = op->state;
+    struct tagci_piece pieces[most_slots];
+    struct walk w = s->take;
+    for (size_t i = 0; i < n; i++, next_block(op, &w))
+        pieces[i] = piece_of(op, &w, w.at, (size_t)*bytes_of(op, &w));
+    if (!op->broken && tagci_pieces_decode(op, &s->coder, pieces, n))
+        tagci_op_try(op, -1);
+    if (op->broken)
+        return;
+    w = s->take;
+    for (size_t i = 0; i < n; i++, next_block(op, &w)) {
+        add_to_name(s, &w, pieces[i].sum);
+        if (pieces[i].why && !s->broken)
+            s->broken = tagci_error(TAGC_ERR_WIRE, "%s: tensor \"%s\": block %zu of rank %d: %s", op->args.call,
+                                    tagci_op_tensor_name(op), w.block, w.rank, pieces[i].why);
+    }
+}
+
+/* A block in recvbuf is complete. */
+static void hand_back(struct tagci_op *op, const struct walk *w)
+{
+    tagci_op_hand_back(op, place(op, w), w->n * tagci_type_size(op->type));
+}
+
+/* ---- messages ---- */
 
 static int is_here(const struct tagci_op *op, const struct walk *w)
 {
@@ -305,7 +306,7 @@ static int post_receives(struct tagci_op *op)
     struct coded *s = op->state;
     for (; s->post.parts && s->post.nth < s->take.nth + window; next_block(op, &s->post)) {
         *bytes_of(op, &s->post) = -1;
-        int code = MPI_Irecv(s->post.at, (int)bound(op, s->post.n), MPI_BYTE, before(op, op->comm->rank),
+        int code = MPI_Irecv(s->post.at, (int)tagci_message_bound(op, s->post.n), MPI_BYTE, before(op, op->comm->rank),
                              tagci_messages_tag(op), op->comm->private, &s->messages.request[s->post.nth % window]);
         if (code)
             return code;
@@ -320,43 +321,56 @@ static int can_send(const struct tagci_op *op)
     return s->n_free && (s->own.parts || is_here(op, &s->pass));
 }
 
-static int send_next(struct tagci_op *op)
+static int send(struct tagci_op *op, const unsigned char *message, size_t bytes)
 {
     struct coded *s = op->state;
-    int slot = s->free_slot[s->n_free - 1];
-    const unsigned char *message;
-    size_t bytes;
-    if (s->own.parts) {
-        unsigned char *frame = s->frame + (size_t)slot * longest_bound(op);
-        double then = MPI_Wtime();
-        bytes = encode(op, &s->own, frame);
-        hand_back(op, &s->own);
-        tagci_op_count(op, TAGC_STAT_TIME_ENCODE, MPI_Wtime() - then);
-        message = frame;
-        next_block(op, &s->own);
-    } else {
-        message = s->pass.at;
-        bytes = (size_t)*bytes_of(op, &s->pass);
-        next_block(op, &s->pass);
-    }
     if (op->geometry.ranks == 1)
         return MPI_SUCCESS;
-    s->n_free--;
+    int slot = s->free_slot[--s->n_free];
     tagci_op_count(op, TAGC_STAT_BYTES_SENT, (double)bytes);
     return MPI_Isend(message, (int)bytes, MPI_BYTE, (op->comm->rank + 1) % op->geometry.ranks, tagci_messages_tag(op),
                      op->comm->private, &s->messages.request[window + slot]);
 }
 
+static int send_next(struct tagci_op *op)
+{
+    struct coded *s = op->state;
+    struct tagci_piece pieces[most_slots];
+    int code = MPI_SUCCESS;
+    if (!s->own.parts) {
+        code = send(op, s->pass.at, (size_t)*bytes_of(op, &s->pass));
+        next_block(op, &s->pass);
+        return code;
+    }
+    double then = MPI_Wtime();
+    size_t n = 0, most = s->coder.batch < (size_t)s->n_free ? s->coder.batch : (size_t)s->n_free;
+    for (struct walk w = s->own; w.parts && n < most; n++)
+        next_block(op, &w);
+    encode(op, pieces, n);
+    tagci_op_count(op, TAGC_STAT_TIME_ENCODE, MPI_Wtime() - then);
+    for (size_t i = 0; i < n; i++) {
+        hand_back(op, &s->own);
+        next_block(op, &s->own);
+    }
+    for (size_t i = 0; i < n && !code; i++)
+        code = send(op, pieces[i].message, pieces[i].bytes);
+    return code;
+}
+
 static int take_next(struct tagci_op *op)
 {
     struct coded *s = op->state;
-    size_t bytes = (size_t)*bytes_of(op, &s->take);
+    size_t n = 0;
     double then = MPI_Wtime();
-    decode(op, &s->take, s->take.at, bytes);
-    hand_back(op, &s->take);
+    for (struct walk w = s->take; n < s->coder.batch && is_here(op, &w); n++)
+        next_block(op, &w);
+    decode(op, n);
     tagci_op_count(op, TAGC_STAT_TIME_DECODE, MPI_Wtime() - then);
-    tagci_op_count(op, TAGC_STAT_BYTES_RECEIVED, (double)bytes);
-    next_block(op, &s->take);
+    for (; n; n--) {
+        hand_back(op, &s->take);
+        tagci_op_count(op, TAGC_STAT_BYTES_RECEIVED, (double)*bytes_of(op, &s->take));
+        next_block(op, &s->take);
+    }
     return post_receives(op);
 }
 
@@ -408,7 +422,7 @@ static enum tagci_progress begin(struct tagci_op *op)
     s->take = s->post = walk_from(op, before(op, me), ranks - 1, s->in);
     s->pass = walk_from(op, before(op, me), ranks > 2 ? ranks - 2 : 0, s->in);
     tagci_messages_begin(&s->messages);
-    for (s->n_free = 0; s->n_free < slots; s->n_free++)
+    for (s->n_free = 0; s->n_free < s->slots; s->n_free++)
         s->free_slot[s->n_free] = s->n_free;
     int code = post_receives(op);
     return code ? tagci_op_fail(op, code) : TAGCI_THROUGH;
@@ -416,7 +430,7 @@ static enum tagci_progress begin(struct tagci_op *op)
 
 static int finished(const struct coded *s)
 {
-    return !s->own.parts && !s->pass.parts && !s->take.parts && s->n_free == slots;
+    return !s->own.parts && !s->pass.parts && !s->take.parts && s->n_free == s->slots;
 }
 
 static enum tagci_progress exchange(struct tagci_op *op)
@@ -438,7 +452,8 @@ static enum tagci_progress exchange(struct tagci_op *op)
         if (!op->blocking && !sends && !takes && !can_send(op) && !is_here(op, &s->take) && !finished(s))
             return TAGCI_PENDING;
     }
-    return s->broken ? tagci_op_fail(op, s->broken) : TAGCI_THROUGH;
+    int broken = op->broken ? op->broken : s->broken; /* the device's failure, or a damaged block */
+    return broken ? tagci_op_fail(op, broken) : TAGCI_THROUGH;
 }
 
 static enum tagci_progress end(struct tagci_op *op)
@@ -463,6 +478,8 @@ static const struct tagci_stage coded_stages[] = {
 const struct tagci_algorithm tagci_gather_coded = {.name = "coded",
                                                    .id = TAGC_ALGORITHM_CODED,
                                                    .room = coded_room,
+                                                   .data_room = tagci_coder_data_room,
                                                    .reserve = coded_reserve,
                                                    .lay_out = coded_lay_out,
-                                                   .stages = coded_stages};
+                                                   .stages = coded_stages,
+                                                   .on_device = &tagci_gather_coded};

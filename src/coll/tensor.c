@@ -25,6 +25,14 @@ struct tagci_tensor *tagci_tensor_of(TAGC_Tensor handle)
 
 static void free_residual(struct tagci_tensor *t, void *residual);
 
+static void free_memory(struct tagci_tensor *t)
+{
+    if (t->memory && t->memory_there)
+        t->device->of->release(t->device->order, TAGCI_DEVICE, t->memory);
+    else
+        tagci_free(t->memory);
+}
+
 void tagci_tensor_destroy(struct tagci_tensor *t)
 {
     if (!t)
@@ -34,8 +42,8 @@ void tagci_tensor_destroy(struct tagci_tensor *t)
         tagcb_openmp.close();
     free_residual(t, t->residual);
     free_residual(t, t->spare);
+    free_memory(t);
     tagci_device_put(t->device);
-    tagci_free(t->memory);
     tagci_room_release(&t->work);
     tagci_free(t->name);
     if (t->comm)
@@ -82,6 +90,23 @@ static void free_residual(struct tagci_tensor *t, void *residual)
         t->device->of->release(t->device->order, TAGCI_DEVICE, residual);
     else
         tagci_free(residual);
+}
+
+int tagci_tensor_need_memory(struct tagci_tensor *t, size_t bytes, int there)
+{
+    if (t->memory && t->memory_bytes == bytes && t->memory_there == there)
+        return 0;
+    void *memory = !there              ? tagci_alloc(bytes, 1)
+                   : bytes == SIZE_MAX ? NULL
+                                       : t->device->of->alloc(t->device->order, TAGCI_DEVICE, bytes);
+    if (!memory)
+        return -1;
+    free_memory(t);
+    t->memory = memory;
+    t->memory_bytes = bytes;
+    t->memory_there = there;
+    t->memory_name = 0;
+    return 0;
 }
 
 int tagci_tensor_need_residual(struct tagci_tensor *t)

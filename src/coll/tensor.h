@@ -56,6 +56,7 @@ struct tagci_tensor {
      * order, and what it is called: 0 for none. Ranks with the same history have the same name for it. */
     void *memory;
     size_t memory_bytes;
+    int memory_there; /* it stands on the device */
     uint64_t memory_name;
     int64_t gathers; /* with the present memory */
     struct tagci_op *in_flight;
@@ -68,6 +69,8 @@ struct tagci_tensor {
 int tagci_tensor_lossy(const struct tagci_tensor *t);
 /* Makes sure that residual and spare exist (zero at first). 0 or -1: no memory. */
 int tagci_tensor_need_residual(struct tagci_tensor *t);
+/* Makes sure that there is a memory of so many bytes, on its device or not; another one is forgotten. 0 or -1: none. */
+int tagci_tensor_need_memory(struct tagci_tensor *t, size_t bytes, int there);
 /* Gives it a device, unless it has one; its residual goes there if its settings allow that. 0 or -1: no memory. */
 int tagci_tensor_use(struct tagci_tensor *t, const struct tagci_backend *b);
 /* Where the host has to look at the residual of a resident tensor: it comes, and goes back. 0, or -1: it stays where it is,
