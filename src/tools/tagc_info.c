@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the TAGC authors
  *
- * tagc_info: what this library is, what it can do here, and what its settings are. Runs without a launcher and without
- * MPI_Init. */
+ * tagc_info: what this library is, what it can do here, and what its settings are. Runs without a launcher, and without
+ * MPI_Init unless MPI is to be asked. */
 #include "config.h"
 
 #include <getopt.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "coll/edge.h"
 #include "tagc.h"
 #include "tools/report.h"
 #include "util/mpi_state.h"
@@ -25,11 +26,12 @@
 static int trouble; /* exit status: the environment holds a wrong setting, or no backend can run */
 
 static const char usage[] =
-    "usage: tagc_info [-v] [-b] [-c] [-s] [-a] [-r NAME] [--json]\n"
+    "usage: tagc_info [-v] [-b] [-c] [-s] [-m] [-a] [-r NAME] [--json]\n"
     "  -v, --version        versions: library, API, wire, MPI of the build and of now\n"
     "  -b, --build          how it was built\n"
     "  -c, --config         every setting: value, where it came from, what is allowed, what it does\n"
     "  -s, --support        what runs the kernels here, or why not\n"
+    "  -m, --mpi            -s, and whether MPI takes pointers to a device now: starts MPI, as one rank\n"
     "  -a, --algorithms     algorithms, and what they are for\n"
     "  -r, --rule NAME      settings of a tensor of this name: what the layer rules and the environment give\n"
     "  -j, --json           as JSON\n"
@@ -108,7 +110,7 @@ static void settings(void)
     }
 }
 
-static void support(void)
+static void support(int ask)
 {
     struct tagci_settings s;
     const struct tagci_backend *b, *chosen = NULL;
@@ -136,6 +138,11 @@ static void support(void)
                               "copied through pinned memory"
                             : "this MPI cannot be asked whether it takes them: buffers on a device are copied "
                               "through pinned memory");
+    static const char *const kinds[] = {"cuda", "hip"};
+    for (int i = 0; i < 2 && ask; i++)
+        report_value(kinds[i], tagci_mpi_reaches(kinds[i])
+                                   ? "yes: this MPI takes them now"
+                                   : "no: this MPI was not built to take them, or has it switched off");
 }
 
 static void algorithms(void)
@@ -183,18 +190,15 @@ static void rule(const char *name)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"version", no_argument, NULL, 'v'},
-                                            {"build", no_argument, NULL, 'b'},
-                                            {"config", no_argument, NULL, 'c'},
-                                            {"support", no_argument, NULL, 's'},
-                                            {"algorithms", no_argument, NULL, 'a'},
-                                            {"rule", required_argument, NULL, 'r'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"version", no_argument, NULL, 'v'},    {"build", no_argument, NULL, 'b'},
+        {"config", no_argument, NULL, 'c'},     {"support", no_argument, NULL, 's'},
+        {"mpi", no_argument, NULL, 'm'},        {"algorithms", no_argument, NULL, 'a'},
+        {"rule", required_argument, NULL, 'r'}, {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0}};
     const char *tensor = NULL;
     int wanted[256] = {0}, any = 0, json = 0, c;
-    while ((c = getopt_long(argc, argv, "vbcsar:jh", options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "vbcsmar:jh", options, NULL)) != -1) {
         if (c == 'h') {
             fputs(usage, stdout);
             return 0;
@@ -222,8 +226,12 @@ int main(int argc, char **argv)
         versions();
     if (wanted['b'])
         build();
-    if (wanted['s'])
-        support();
+    if (wanted['m'])
+        MPI_Init(&argc, &argv);
+    if (wanted['s'] || wanted['m'])
+        support(wanted['m']);
+    if (wanted['m'])
+        MPI_Finalize();
     if (wanted['a'])
         algorithms();
     if (wanted['c'])
