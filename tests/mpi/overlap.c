@@ -116,9 +116,9 @@ static void reductions(int one_device)
 
 static void gathers(void)
 {
-    static const char *const settings[] = {"gather=lossless", "gather=bfloat16"};
+    static const char *const settings[] = {"gather=lossless backend=openmp", "gather=bfloat16", "gather=lossless"};
     size_t part = N / 8, all = part * (size_t)t_size;
-    for (int s = 0; s < 2; s++) {
+    for (int s = 0; s < 3; s++) {
         t_step("%s", settings[s]);
         TAGC_Tensor host = t_tensor(MPI_COMM_WORLD, "gather", all, T_F32, settings[s]);
         TAGC_Tensor device = t_tensor(MPI_COMM_WORLD, "gather", all, T_F32, settings[s]);
@@ -128,7 +128,8 @@ static void gathers(void)
         OK(TAGC_Allgather(in, (int)part, MPI_FLOAT, want, (int)part, MPI_FLOAT, MPI_COMM_WORLD, host));
         memset(&seen, 0, sizeof seen);
         OK(TAGC_Allgather(x, (int)part, MPI_FLOAT, y, (int)part, MPI_FLOAT, MPI_COMM_WORLD, device));
-        CHECK(t_size == 1 || seen.back_at_message, "no message while blocks go back");
+        /* the last is decoded where it belongs */
+        CHECK(t_size == 1 || s == 2 || seen.back_at_message, "no message while blocks go back");
         tagcb_fake_copy(got, y, all * sizeof *got);
         CHECK(!memcmp(got, want, all * sizeof *got), "other bits");
         OK(TAGC_Tensor_free(&host));
