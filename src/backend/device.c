@@ -21,8 +21,10 @@ const struct tagci_backend *tagci_device_owner(const void *at, enum tagci_memory
     if (first && (*kind = first->classify(at)) != TAGCI_HOST)
         return first;
     for (int i = 0; at && (b = tagci_backend_device_at(i)); i++)
-        if (b != first && (*kind = b->classify(at)) != TAGCI_HOST)
-            return last = b;
+        if (b != first && (*kind = b->classify(at)) != TAGCI_HOST) {
+            last = b;
+            return b;
+        }
     return NULL;
 }
 
