@@ -109,9 +109,8 @@ static size_t pieces(const struct tagci_op *op, size_t *at, size_t end, uint64_t
 {
     const struct tagci_geometry *g = &op->geometry;
     size_t n = 0;
-    for (int o = 0; *at < end && n < op->backend->batch; n++) {
-        while (g->offset[o + 1] <= *at)
-            o++;
+    for (; *at < end && n < op->backend->batch; n++) {
+        int o = tagci_owner_of(g, *at);
         size_t first, length = tagci_part_chunk(g, o, (*at - g->offset[o]) / g->chunk, &first);
         size_t stop = first + length < end ? first + length : end;
         tally[n] = (struct tagci_tally){tagci_op_in(op, *at), tagci_op_residual(op, *at), stop - *at, key, .count = 0};
@@ -125,9 +124,7 @@ static int spread_ties(struct tagci_op *op, size_t begin, size_t end, struct tag
 {
     const struct tagci_geometry *g = &op->geometry;
     struct tagci_tally *tally = op->cuts->tally;
-    int o = 0;
-    while (g->offset[o + 1] <= begin)
-        o++;
+    int o = tagci_owner_of(g, begin);
     size_t chunk = g->first[o] + (begin - g->offset[o]) / g->chunk;
     int begun = (begin - g->offset[o]) % g->chunk > 0; /* the chunk begins in another stretch, whose number this is */
     uint64_t left = cut.ties;

@@ -2,6 +2,19 @@
  * Copyright (c) the TAGC authors */
 #include "coll/geometry.h"
 
+int tagci_owner_of(const struct tagci_geometry *g, size_t at)
+{
+    int low = 0, high = g->ranks - 1; /* the first that ends behind it */
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (g->offset[middle + 1] <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 size_t tagci_longest_part(const struct tagci_geometry *g)
 {
     size_t longest = 0;

@@ -30,6 +30,8 @@ static inline size_t tagci_part_chunk(const struct tagci_geometry *g, int owner,
     *begin = g->offset[owner] + at;
     return left < g->chunk ? left : g->chunk;
 }
+/* Owner of element at < n. */
+int tagci_owner_of(const struct tagci_geometry *g, size_t at);
 size_t tagci_longest_part(const struct tagci_geometry *g);
 size_t tagci_longest_chunk(const struct tagci_geometry *g);       /* elements */
 size_t tagci_longest_part_chunks(const struct tagci_geometry *g); /* of any part */

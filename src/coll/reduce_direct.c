@@ -21,8 +21,9 @@
 enum { window = 2 /* receives posted for each rank */, slots = 8 /* frames being sent */, batch_most = slots / 2 };
 
 struct direct {
-    size_t bound;  /* bytes of the largest frame */
-    size_t levels; /* chunks of the longest part */
+    size_t bound;   /* bytes of the largest frame */
+    size_t longest; /* elements of the longest chunk */
+    size_t levels;  /* chunks of the longest part */
 
     /* sending: next is chunk `level` of the part of rank + turn */
     size_t level;
@@ -87,6 +88,7 @@ static void direct_lay_out(struct tagci_op *op)
     struct direct *d = op->state = tagci_op_take(op, 1, sizeof *d);
     memset(d, 0, sizeof *d);
     d->bound = tagci_op_piece(1, tagci_frame_bound(op->type, op->settings->value, chunk));
+    d->longest = chunk;
     d->levels = tagci_longest_part_chunks(&op->geometry);
     d->frame = tagci_op_take(op, slots, d->bound);
     d->runs = tagci_op_take(op, batch_most * tagci_cuts_runs(op), sizeof(struct tagci_run));
@@ -144,7 +146,7 @@ static enum tagci_progress direct_begin(struct tagci_op *op)
 static void describe(struct tagci_op *op, int nth, int owner, size_t c, unsigned char *frame, struct tagci_chunk *at)
 {
     struct direct *d = op->state;
-    size_t chunk = tagci_longest_chunk(&op->geometry);
+    size_t chunk = d->longest;
     tagci_cuts_chunk(op, owner, c, d->runs + (size_t)nth * tagci_cuts_runs(op), at);
     at->values = (char *)d->values + (size_t)nth * chunk * tagci_work_size(op->type);
     at->bitmap = d->bitmap + (size_t)nth * ((chunk + 63) / 64);
