@@ -292,12 +292,13 @@ static uint64_t facts(const struct tagci_op *op)
     return h;
 }
 
-/* What a call on a tensor leaves for the next one: whether MPI alone does it, now and as long as it is called alike. */
+/* What a call on a tensor leaves for the next one: whether MPI alone does it, now and as long as it is called alike. Of a
+ * blocking call: the counts of another may be gone by now. */
 static void remember_plain(const struct tagci_op *op)
 {
     struct tagci_plain *p = &op->tensor->plain;
     *p = (struct tagci_plain){0};
-    if (op->algorithm != &tagci_algorithm_dense || !op->compressible || op->average ||
+    if (!op->calm || op->algorithm != &tagci_algorithm_dense || !op->compressible || op->average ||
         tagci_type_size(op->type) < sizeof(float) || op->settings->trace[0] || !tagci_select_lasts(op))
         return;
     p->known = 1;
