@@ -217,9 +217,9 @@ static int is_plain_again(const struct tagci_args *a, const struct tagci_comm *c
 #endif
     const struct tagci_plain *p = &t->plain;
     int in_place = a->sendbuf == MPI_IN_PLACE && a->collective != TAGCI_ALLREDUCE; /* MPI may write behind the result */
-    return p->known && !c->nonblocking && (c->board || c->size == 1) && p->collective == (int)a->collective && a->op == MPI_SUM &&
-           !in_place && p->shape == tagci_args_shape(a, c->size) && (!t->residual || t->residual_is_zero) &&
-           !tagci_device_possible();
+    return p->known && !c->nonblocking && (c->board || c->size == 1) && p->collective == (int)a->collective &&
+           a->op == MPI_SUM && !in_place && p->shape == tagci_args_shape(a, c->size) &&
+           (!t->residual || t->residual_is_zero) && !tagci_device_possible();
 }
 
 static int plain_again(const struct tagci_args *a, const struct tagci_face *face, struct tagci_comm *c,
