@@ -111,6 +111,8 @@ libtagc_files = \
     src/coll/reduce_union.h \
     src/coll/select.c \
     src/coll/select.h \
+    src/coll/shared.c \
+    src/coll/shared.h \
     src/coll/tensor.c \
     src/coll/tensor.h \
     src/coll/twin.c \

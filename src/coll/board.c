@@ -2,18 +2,13 @@
  * Copyright (c) the TAGC authors */
 #include "coll/board.h"
 
-#include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "coll/comm.h"
+#include "coll/shared.h"
 #include "util/mem.h"
 
-enum { LINE = 64, NAME = 64 };
+enum { LINE = 64 };
 
 /* A rank's integers of one round, in a cache line of their own. `round` is written last. */
 union slot {
@@ -40,74 +35,28 @@ static union slot *row(const struct tagci_board *b)
 
 /* ---- life ---- */
 
-static void *map(int file, size_t bytes)
-{
-    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    return at == MAP_FAILED ? NULL : at;
-}
-
-/* A new piece of shared memory, of zeros, and its name. */
-static void *create(char name[NAME], size_t bytes)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    snprintf(name, NAME, "/tagc-%ld-%lld-%ld", (long)getpid(), (long long)t.tv_sec, t.tv_nsec);
-    int file = shm_open(name, O_RDWR | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
-    if (file < 0) {
-        name[0] = 0;
-        return NULL;
-    }
-    void *at =
-        posix_fallocate(file, 0, (off_t)bytes) ? NULL : map(file, bytes); /* a page that is not there kills later */
-    close(file);
-    return at;
-}
-
-static void *open_existing(const char *name, size_t bytes)
-{
-    struct stat s;
-    void *at = NULL;
-    int file = name[0] ? shm_open(name, O_RDWR, 0) : -1;
-    if (file < 0)
-        return NULL;
-    if (!fstat(file, &s) && (size_t)s.st_size == bytes)
-        at = map(file, bytes);
-    close(file);
-    return at;
-}
-
 /* Ranks that share an MPI's node may still have other names for memory; then some find nothing, and none has a board. */
 void tagci_board_make(struct tagci_comm *c)
 {
     if (c->board_asked || !c->one_node || c->size == 1)
         return;
     c->board_asked = 1;
-    char name[NAME] = "";
     struct tagci_board *b = tagci_alloc_zero(1, sizeof *b);
     size_t bytes = 2 * (size_t)c->size * sizeof(union slot);
-    void *at = b && c->rank == 0 ? create(name, bytes) : NULL;
-    int code = MPI_Bcast(name, NAME, MPI_CHAR, 0, c->private), all = 0;
-    if (c->rank && b && !code)
-        at = open_existing(name, bytes);
-    int good = at != NULL;
-    if (code || MPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, c->private))
-        all = 0;
-    if (c->rank == 0 && name[0])
-        shm_unlink(name);
-    if (all) {
-        *b = (struct tagci_board){.ranks = c->size, .rank = c->rank, .bytes = bytes, .slot = at};
-        c->board = b;
+    void *at;
+    tagci_shared_open(c->private, bytes, b != NULL, &at);
+    if (!at) {
+        tagci_free(b);
         return;
     }
-    if (at)
-        munmap(at, bytes);
-    tagci_free(b);
+    *b = (struct tagci_board){.ranks = c->size, .rank = c->rank, .bytes = bytes, .slot = at};
+    c->board = b;
 }
 
 void tagci_board_release(struct tagci_board *b)
 {
     if (b)
-        munmap(b->slot, b->bytes);
+        tagci_shared_close(b->slot, b->bytes);
     tagci_free(b);
 }
 

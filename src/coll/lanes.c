@@ -2,14 +2,10 @@
  * Copyright (c) the TAGC authors */
 #include "coll/lanes.h"
 
-#include <fcntl.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "core/hash.h"
+#include "coll/shared.h"
 #include "util/mem.h"
 
 /* Bytes of a piece for each other rank, together; of the pieces that may wait for all others; least of a piece. */
@@ -31,61 +27,16 @@ struct tagci_lanes {
     unsigned char *at;
 };
 
-/* How the ranks find the memory: rank 0 makes a file of that name in it, and writes the mark, in case that another machine
- * takes itself for this one. */
-struct meeting {
-    char name[64]; /* empty: there is none */
-    uint64_t mark;
-};
-
 static struct lane *lane(const struct tagci_lanes *l, int from, int to)
 {
     size_t index = (size_t)from * (size_t)(l->ranks - 1) + (size_t)(to > from ? to - 1 : to);
-    return (struct lane *)(l->at + TAGCI_ALIGN + index * (sizeof(struct lane) + l->depth * l->piece));
-}
-
-static void *map(int file, size_t bytes)
-{
-    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    return at == MAP_FAILED ? NULL : at;
-}
-
-/* The memory is taken now: a page that is missing when it is written to would end the process. */
-static void make(struct tagci_lanes *l, struct meeting *m)
-{
-    static unsigned made;
-    double now = MPI_Wtime();
-    memcpy(&m->mark, &now, sizeof m->mark);
-    m->mark = tagci_hash(m->mark, (uint64_t)getpid());
-    snprintf(m->name, sizeof m->name, "/tagc-%ld-%u-%08x", (long)getpid(),
-             __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED), (unsigned)m->mark);
-    int file = shm_open(m->name, O_RDWR | O_CREAT | O_EXCL, 0600);
-    if (file < 0) {
-        m->name[0] = 0;
-        return;
-    }
-    if (!posix_fallocate(file, 0, (off_t)l->bytes) && (l->at = map(file, l->bytes)))
-        memcpy(l->at, &m->mark, sizeof m->mark);
-    close(file);
-}
-
-static void find(struct tagci_lanes *l, const struct meeting *m)
-{
-    int file = m->name[0] ? shm_open(m->name, O_RDWR, 0) : -1;
-    if (file < 0)
-        return;
-    if (lseek(file, 0, SEEK_END) == (off_t)l->bytes && (l->at = map(file, l->bytes)) &&
-        memcmp(l->at, &m->mark, sizeof m->mark) != 0) {
-        munmap(l->at, l->bytes);
-        l->at = NULL;
-    }
-    close(file);
+    return (struct lane *)(l->at + index * (sizeof(struct lane) + l->depth * l->piece));
 }
 
 int tagci_lanes_open(MPI_Comm here, struct tagci_lanes **lanes)
 {
     struct tagci_lanes own, *l = tagci_alloc_zero(1, sizeof *l);
-    struct meeting m = {.name = ""};
+    void *at;
     memset(&own, 0, sizeof own);
     MPI_Comm_rank(here, &own.rank);
     MPI_Comm_size(here, &own.ranks);
@@ -93,33 +44,22 @@ int tagci_lanes_open(MPI_Comm here, struct tagci_lanes **lanes)
     own.piece = piece > least ? piece : least;
     own.depth = waiting / (others * own.piece) > 2 ? waiting / (others * own.piece) : 2;
     own.bytes = tagci_mul((size_t)own.ranks * others, sizeof(struct lane) + own.depth * own.piece);
-    own.bytes = tagci_add(own.bytes, TAGCI_ALIGN);
-    if (own.rank == 0)
-        make(&own, &m);
-    int code = MPI_Bcast(&m, (int)sizeof m, MPI_BYTE, 0, here);
-    if (!code && own.rank != 0)
-        find(&own, &m);
-    int ok = l && own.at;
-    if (!code)
-        code = MPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, here);
-    if (own.rank == 0 && m.name[0])
-        shm_unlink(m.name); /* all have it */
+    int code = tagci_shared_open(here, own.bytes, l != NULL, &at);
     *lanes = NULL;
-    if (!code && ok) {
+    if (at) {
+        own.at = at;
         *l = own;
         *lanes = l;
-        return MPI_SUCCESS;
+    } else {
+        tagci_free(l);
     }
-    if (own.at)
-        munmap(own.at, own.bytes);
-    tagci_free(l);
     return code;
 }
 
 void tagci_lanes_close(struct tagci_lanes *l)
 {
     if (l)
-        munmap(l->at, l->bytes);
+        tagci_shared_close(l->at, l->bytes);
     tagci_free(l);
 }
 
