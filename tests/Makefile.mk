@@ -10,7 +10,7 @@ tests_yield_la_CFLAGS = -std=gnu11 -Wall -Wextra
 tests_yield_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 tests_yield_la_LIBADD =
 
-EXTRA_DIST += tests/check-format tests/setup.sh tests/run-one tests/lsan.supp tests/valgrind.supp
+EXTRA_DIST += tests/check-format tests/setup.sh tests/run-one tests/to-file tests/lsan.supp tests/valgrind.supp
 
 # Tools
 dist_check_SCRIPTS += tests/tools/check-info tests/tools/check-modules tests/tools/check-bench
