@@ -11,7 +11,7 @@ have() { command -v "$1" >/dev/null 2>&1; }
 provides() {
     case $1 in
     gcc) have gcc || have cc ;;
-    make | autoconf | automake | pkg-config | gfortran | valgrind | clang | clang-format | g++ | xz-utils)
+    make | autoconf | automake | pkg-config | gfortran | valgrind | clang | clang-format | g++ | ccache | xz-utils)
         have "${1/xz-utils/xz}" ;;
     libtool) have libtoolize ;;
     mpich) have mpiexec.mpich || have mpiexec.hydra ;;
