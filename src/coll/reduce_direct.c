@@ -7,8 +7,14 @@
  *
  * Order of sending: first chunk of every owner, then the second ...; owners in rotation from the next rank on. An owner
  * decodes chunk by chunk, each when the frames of all ranks are here: then the sum stays in the caches while they are
- * added, rank by rank. It keeps receives for the chunk being decoded posted for every rank, so the oldest chunk in flight
- * anywhere can always be delivered: no cycle of waits. */
+ * added, rank by rank.
+ *
+ * An owner posts its receives in the order in which the frames are sent: chunk by chunk, of a chunk from the rank before it,
+ * the one before that ... All ranks send and post in the order of (chunk, turn), there is room for all frames of the chunk
+ * being decoded and some of the next, and a frame that has come frees a receive for another. So the first frame in flight
+ * anywhere, in that order, has its receive posted, as those before it have come: no cycle of waits. Receives are limited in
+ * number, so that N ranks cost an operation memory for N frames, and each message a look through as many requests as with
+ * few ranks. */
 #include <string.h>
 
 #include "coll/cuts.h"
@@ -18,7 +24,12 @@
 #include "core/bitmap.h"
 #include "util/error.h"
 
-enum { window = 2 /* receives posted for each rank */, slots = 8 /* frames being sent */, batch_most = slots / 2 };
+enum {
+    window = 2,    /* chunks whose frames may come at a time, the one being decoded among them */
+    receives = 64, /* posted at most, and half as many places for frames of later chunks */
+    slots = 8,     /* frames being sent */
+    batch_most = slots / 2
+};
 
 struct direct {
     size_t bound;   /* bytes of the largest frame */
@@ -36,9 +47,11 @@ struct direct {
 
     /* receiving: chunk `decoding` of the own part */
     size_t decoding;
-    size_t *posted;            /* for each rank: receives posted so far */
-    unsigned char *in;         /* ranks * window * bound */
-    int *in_bytes;             /* -1: not here yet */
+    size_t posted;             /* receives so far: frame k comes from turn k % (ranks - 1) + 1 before this rank */
+    size_t here[window];       /* frames of chunk c that have come, at c % window */
+    size_t places;             /* for frames of others: frame k at k % places */
+    unsigned char *in;         /* places * bound */
+    int *in_bytes;             /* of each place */
     struct tagci_decode *take; /* frames of a chunk */
     unsigned char *own;        /* frame of this rank for itself */
     size_t own_bytes;          /* of the chunk being decoded; 0: not encoded yet */
@@ -46,10 +59,12 @@ struct direct {
     uint64_t *seen;            /* union of a chunk */
     double in_union, kept;
 
-    /* requests: [rank * window + place] of receives, then [slot] of sends */
+    /* requests: of receives, then [slot] of sends */
     struct tagci_messages messages;
-    int n_receives;
-    int broken; /* a frame was damaged: go on receiving, so that nobody waits for this rank, then fail */
+    int n_receives, n_idle;
+    int *idle;        /* receives that are not posted */
+    size_t *frame_of; /* of each receive that is: its frame */
+    int broken;       /* a frame was damaged: go on receiving, so that nobody waits for this rank, then fail */
 };
 
 /* Results of a float or double reduction can be added up where they belong, unless that is where input still stands. */
@@ -64,21 +79,33 @@ static void *result_at(const struct tagci_op *op)
     return (char *)op->args.recvbuf + skip * tagci_type_size(op->type);
 }
 
+/* Room for frames of other ranks, and how many of those may be on their way. */
+static size_t places(int ranks, int *n_receives)
+{
+    size_t others = (size_t)ranks - 1, later = (window - 1) * others, all;
+    all = others + (later < receives / 2 ? later : receives / 2);
+    *n_receives = all < receives ? (int)all : receives;
+    return all;
+}
+
 static size_t direct_room(const struct tagci_op *op)
 {
+    int n_receives;
     size_t ranks = op->geometry.ranks, chunk = tagci_longest_chunk(&op->geometry);
+    size_t in = places(op->geometry.ranks, &n_receives);
     size_t bound = tagci_op_piece(1, tagci_frame_bound(op->type, op->settings->value, chunk));
     size_t bytes = tagci_op_piece(1, sizeof(struct direct));
     bytes += tagci_op_piece(slots, bound) + tagci_op_piece(batch_most * tagci_cuts_runs(op), sizeof(struct tagci_run));
-    bytes += tagci_op_piece(ranks, sizeof(size_t)) + tagci_op_piece(ranks * window, bound);
-    bytes += tagci_op_piece(ranks * window, sizeof(int)) + tagci_op_piece(ranks, sizeof(struct tagci_decode));
+    bytes += tagci_op_piece(in, bound) + tagci_op_piece(in, sizeof(int));
+    bytes += tagci_op_piece(n_receives, sizeof(int)) + tagci_op_piece(n_receives, sizeof(size_t));
+    bytes += tagci_op_piece(ranks, sizeof(struct tagci_decode));
     bytes += tagci_op_piece(1, bound);
     bytes += tagci_op_piece(batch_most * chunk, tagci_work_size(op->type)) +
              tagci_op_piece(batch_most, (chunk + 63) / 64 * 8);
     if (!sum_in_place(op))
         bytes += tagci_op_piece(tagci_part(&op->geometry, op->comm->rank), tagci_work_size(op->type));
     bytes += tagci_op_piece((chunk + 63) / 64, 8);
-    bytes += tagci_messages_room(ranks * window + slots);
+    bytes += tagci_messages_room((size_t)n_receives + slots);
     return tagci_add(bytes, tagci_result_room(op));
 }
 
@@ -92,9 +119,11 @@ static void direct_lay_out(struct tagci_op *op)
     d->levels = tagci_longest_part_chunks(&op->geometry);
     d->frame = tagci_op_take(op, slots, d->bound);
     d->runs = tagci_op_take(op, batch_most * tagci_cuts_runs(op), sizeof(struct tagci_run));
-    d->posted = tagci_op_take(op, ranks, sizeof(size_t));
-    d->in = tagci_op_take(op, ranks * window, d->bound);
-    d->in_bytes = tagci_op_take(op, ranks * window, sizeof(int));
+    d->places = places(op->geometry.ranks, &d->n_receives);
+    d->in = tagci_op_take(op, d->places, d->bound);
+    d->in_bytes = tagci_op_take(op, d->places, sizeof(int));
+    d->idle = tagci_op_take(op, d->n_receives, sizeof(int));
+    d->frame_of = tagci_op_take(op, d->n_receives, sizeof(size_t));
     d->take = tagci_op_take(op, ranks, sizeof *d->take);
     d->own = tagci_op_take(op, 1, d->bound);
     d->values = tagci_op_take(op, batch_most * chunk, tagci_work_size(op->type));
@@ -102,20 +131,26 @@ static void direct_lay_out(struct tagci_op *op)
     if (!sum_in_place(op))
         d->sum = tagci_op_take(op, tagci_part(&op->geometry, op->comm->rank), tagci_work_size(op->type));
     d->seen = tagci_op_take(op, (chunk + 63) / 64, 8);
-    tagci_messages_lay_out(op, &d->messages, ranks * window + slots);
-    d->n_receives = (int)ranks * window;
+    tagci_messages_lay_out(op, &d->messages, (size_t)d->n_receives + slots);
     tagci_result_lay_out(op);
 }
 
-static int post_receive(struct tagci_op *op, int source)
+/* As many receives as there are idle ones and places. */
+static int post_receives(struct tagci_op *op)
 {
     struct direct *d = op->state;
-    if (d->posted[source] >= tagci_part_chunks(&op->geometry, op->comm->rank))
-        return MPI_SUCCESS;
-    int place = source * window + (int)(d->posted[source]++ % window);
-    d->in_bytes[place] = -1;
-    return MPI_Irecv(d->in + (size_t)place * d->bound, (int)d->bound, MPI_BYTE, source, tagci_messages_tag(op),
-                     op->comm->private, &d->messages.request[place]);
+    size_t ranks = (size_t)op->geometry.ranks, others = ranks - 1, me = (size_t)op->comm->rank;
+    size_t most = d->decoding * others + d->places, all = tagci_part_chunks(&op->geometry, op->comm->rank) * others;
+    for (most = most < all ? most : all; d->n_idle && d->posted < most; d->posted++) {
+        int receive = d->idle[--d->n_idle];
+        d->frame_of[receive] = d->posted;
+        int source = (int)((me + ranks - 1 - d->posted % others) % ranks);
+        int code = MPI_Irecv(d->in + d->posted % d->places * d->bound, (int)d->bound, MPI_BYTE, source,
+                             tagci_messages_tag(op), op->comm->private, &d->messages.request[receive]);
+        if (code)
+            return code;
+    }
+    return MPI_SUCCESS;
 }
 
 static enum tagci_progress direct_begin(struct tagci_op *op)
@@ -131,15 +166,12 @@ static enum tagci_progress direct_begin(struct tagci_op *op)
     tagci_messages_begin(&d->messages);
     for (d->n_free = 0; d->n_free < slots; d->n_free++)
         d->free_slot[d->n_free] = d->n_free;
-    for (int r = 0; r < op->geometry.ranks; r++) {
-        d->posted[r] = 0;
-        for (int w = 0; w < window && r != op->comm->rank; w++) {
-            int code = post_receive(op, r);
-            if (code)
-                return tagci_op_fail(op, code);
-        }
-    }
-    return TAGCI_THROUGH;
+    for (d->n_idle = 0; d->n_idle < d->n_receives; d->n_idle++)
+        d->idle[d->n_idle] = d->n_receives - 1 - d->n_idle;
+    d->posted = 0;
+    memset(d->here, 0, sizeof d->here);
+    int code = post_receives(op);
+    return code ? tagci_op_fail(op, code) : TAGCI_THROUGH;
 }
 
 /* Chunk c of an owner's part, to be encoded with the scratch of a place in a batch, free again after it. */
@@ -232,19 +264,18 @@ static int chunk_decoded(struct tagci_op *op, size_t n, void *sum, size_t at)
     return MPI_SUCCESS;
 }
 
-/* Where the frame of a rank for the chunk being decoded arrives. */
-static int place_of(const struct direct *d, int rank)
+/* Where the frame of another rank for the chunk being decoded arrives. */
+static size_t place_of(const struct tagci_op *op, int rank)
 {
-    return rank * window + (int)(d->decoding % window);
+    const struct direct *d = op->state;
+    int ranks = op->geometry.ranks, turn = (op->comm->rank - rank + ranks) % ranks;
+    return (d->decoding * (size_t)(ranks - 1) + (size_t)turn - 1) % d->places;
 }
 
 static int chunk_is_here(const struct tagci_op *op)
 {
     const struct direct *d = op->state;
-    for (int r = 0; r < op->geometry.ranks; r++)
-        if (r != op->comm->rank && d->in_bytes[place_of(d, r)] < 0)
-            return 0;
-    return 1;
+    return d->here[d->decoding % window] == (size_t)op->geometry.ranks - 1;
 }
 
 /* This rank's frame for itself. It does not travel: the shortest index is not worth its time, nor is a checksum. */
@@ -269,8 +300,9 @@ static int encode_own(struct tagci_op *op)
 static int take_frame(struct tagci_op *op, int r, size_t n, void *sum)
 {
     struct direct *d = op->state;
-    int own = r == op->comm->rank, place = place_of(d, r);
-    const unsigned char *frame = own ? d->own : d->in + (size_t)place * d->bound;
+    int own = r == op->comm->rank;
+    size_t place = own ? 0 : place_of(op, r);
+    const unsigned char *frame = own ? d->own : d->in + place * d->bound;
     size_t bytes = own ? d->own_bytes : (size_t)d->in_bytes[place];
     const char *why;
     tagci_op_count(op, TAGC_STAT_BYTES_RECEIVED, own ? 0 : (double)bytes);
@@ -306,11 +338,9 @@ static int decode_next(struct tagci_op *op, int *did)
         d->broken = tagci_op_ran(op, op->backend->decode(op->order, d->take, (size_t)g->ranks));
     if (!d->broken)
         d->broken = chunk_decoded(op, n, sum, at);
-    for (int r = 0; r < g->ranks && !failed; r++)
-        if (r != me)
-            failed = post_receive(op, r);
-    d->decoding++;
+    d->here[d->decoding++ % window] = 0;
     d->own_bytes = 0;
+    failed = post_receives(op);
     tagci_op_count(op, TAGC_STAT_TIME_DECODE, MPI_Wtime() - then);
     return failed;
 }
@@ -324,12 +354,17 @@ static int look(struct tagci_op *op, int block)
     if (code)
         return code;
     for (int i = 0; i < done; i++) {
-        if (m->index[i] >= d->n_receives)
-            d->free_slot[d->n_free++] = m->index[i] - d->n_receives;
-        else
-            MPI_Get_count(&m->status[i], MPI_BYTE, &d->in_bytes[m->index[i]]);
+        int which = m->index[i];
+        if (which >= d->n_receives) {
+            d->free_slot[d->n_free++] = which - d->n_receives;
+            continue;
+        }
+        size_t frame = d->frame_of[which];
+        MPI_Get_count(&m->status[i], MPI_BYTE, &d->in_bytes[frame % d->places]);
+        d->here[frame / (size_t)(op->geometry.ranks - 1) % window]++;
+        d->idle[d->n_idle++] = which;
     }
-    return MPI_SUCCESS;
+    return post_receives(op);
 }
 
 static enum tagci_progress direct_exchange(struct tagci_op *op)

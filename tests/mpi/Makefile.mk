@@ -17,6 +17,7 @@ mpi_tests = \
     tests/mpi/hierarchical \
     tests/mpi/large \
     tests/mpi/life \
+    tests/mpi/many \
     tests/mpi/profile \
     tests/mpi/overlap \
     tests/mpi/reduce \
