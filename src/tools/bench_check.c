@@ -54,8 +54,8 @@ static double distance(double off, double length)
 
 enum { PIECE = 1 << 15 };
 
-struct sums { /* of a piece, over all ranks */
-    double given[PIECE], sent[PIECE], size[PIECE];
+struct sums { /* of an element, over all ranks */
+    double given, sent, size;
 };
 
 static const char *check_reduction(struct bench_case *b, int i, double *error)
@@ -67,7 +67,7 @@ static const char *check_reduction(struct bench_case *b, int i, double *error)
     int remembers = t && t->residual && !t->residual_is_zero;
     int dropped = t && tagci_tensor_lossy(t) && !t->settings.error_feedback;
     void *before = remembers ? tagci_alloc(1, held_bytes) : NULL;
-    struct sums *own = tagci_alloc(2, sizeof *own), *all = own + 1;
+    struct sums *own = tagci_alloc(2 * PIECE, sizeof *own), *all = own + PIECE;
     if (any(!own || (remembers && !before)))
         return "no memory to check";
     if (before)
@@ -84,16 +84,14 @@ static const char *check_reduction(struct bench_case *b, int i, double *error)
             for (size_t k = 0; k < n; k++) {
                 double x = element(type, in, first + k), was = held(type, before, first + k),
                        is = held(type, after, first + k);
-                own->given[k] = x;
-                own->sent[k] = x + was - is;
-                own->size[k] = fabs(x) + fabs(was) + fabs(is);
+                own[k] = (struct sums){x, x + was - is, fabs(x) + fabs(was) + fabs(is)};
             }
-            MPI_Reduce(own, all, 3 * PIECE, MPI_DOUBLE, MPI_SUM, r, MPI_COMM_WORLD);
+            MPI_Reduce(own, all, 3 * (int)n, MPI_DOUBLE, MPI_SUM, r, MPI_COMM_WORLD);
             for (size_t k = 0; k < n && r == b->rank; k++) {
                 double got = element(type, b->out, (o->what == TAGCI_ALLREDUCE ? first : at) + k);
-                off += (got - all->given[k]) * (got - all->given[k]);
-                length += all->given[k] * all->given[k];
-                wrong |= !(fabs(got - all->sent[k]) <= tolerance(type, b->ranks) * all->size[k]);
+                off += (got - all[k].given) * (got - all[k].given);
+                length += all[k].given * all[k].given;
+                wrong |= !(fabs(got - all[k].sent) <= tolerance(type, b->ranks) * all[k].size);
             }
         }
     tagci_free(own);

@@ -22,7 +22,7 @@ struct bench_options {
     size_t from, to; /* bytes of the whole vector; 0: the default */
     int pairs, warmup;
     int calls; /* in a row, in a run; 0: as many as take two milliseconds */
-    int persistent, in_place, no_tensor, alone, verify, csv;
+    int persistent, in_place, no_tensor, alone, verify, unchecked, csv;
     enum bench_kind kind;
     const char *file[BENCH_FILES]; /* of real data: "rank0" in a name becomes the rank */
     int files;
