@@ -227,7 +227,8 @@ void tagci_cuts_chunk(const struct tagci_op *op, int owner, size_t c, struct tag
     chunk->n = n;
     chunk->in = tagci_op_in(op, begin);
     chunk->residual = tagci_op_residual(op, begin);
-    chunk->residual_out = tagci_op_residual_out(op, begin);
+    size_t skip = begin - op->geometry.offset[owner];
+    chunk->residual_out = tagci_op_residual_out(op, op->held_at ? op->held_at[owner] + skip : begin);
     chunk->stream = tagci_mul(op->geometry.n, tagci_work_size(op->type)) >= beyond_caches;
     chunk->runs = runs;
     if (cuts->same) {

@@ -30,7 +30,7 @@ struct place {
 struct hierarchical {
     struct tagci_op between;
     void *stripe;        /* sum over the node */
-    void *held;          /* residual of the stripe */
+    size_t *held_at;     /* where its parts stand in the whole vector, and what is held back of them */
     void *sum;           /* the own part */
     int at;              /* stage of the operation between nodes */
     size_t *length;      /* of each stripe */
@@ -94,7 +94,8 @@ static size_t hierarchical_room(const struct tagci_op *op)
         narrow(between, op, place, place + n->nodes + 1);
         bytes = tagci_op_piece(1, sizeof(struct hierarchical)) + 2 * places;
         bytes += tagci_op_piece(n->per_node, sizeof(size_t)) + tagci_op_piece(n->per_node, sizeof(struct place));
-        bytes = tagci_add(bytes, tagci_mul(2, tagci_op_piece(stripe, width)));
+        bytes = tagci_add(bytes, tagci_op_piece(n->nodes, sizeof(size_t)));
+        bytes = tagci_add(bytes, tagci_op_piece(stripe, width));
         bytes = tagci_add(bytes, tagci_op_piece(tagci_part(&op->geometry, op->comm->rank), width));
         bytes = tagci_add(bytes, tagci_cuts_room(between));
         bytes = tagci_add(bytes, tagci_algorithm_direct.room(between));
@@ -112,10 +113,12 @@ static void hierarchical_lay_out(struct tagci_op *op)
     struct hierarchical *h = op->state = tagci_op_take(op, 1, sizeof *h);
     size_t *offset = tagci_op_take(op, (size_t)n->nodes + 1, sizeof *offset);
     size_t *first = tagci_op_take(op, (size_t)n->nodes + 1, sizeof *first);
+    h->held_at = tagci_op_take(op, n->nodes, sizeof *h->held_at);
+    for (int k = 0; k < n->nodes; k++)
+        h->held_at[k] = op->geometry.offset[owner_of(n, k, n->local)];
     h->length = tagci_op_take(op, n->per_node, sizeof *h->length);
     h->place = tagci_op_take(op, n->per_node, sizeof *h->place);
     h->stripe = tagci_op_take(op, stripe, width);
-    h->held = tagci_op_take(op, stripe, width);
     h->sum = tagci_op_take(op, tagci_part(&op->geometry, op->comm->rank), width);
     for (int l = 0; l < n->per_node; l++) {
         h->length[l] = stripe_length(op, l);
@@ -128,7 +131,7 @@ static void hierarchical_lay_out(struct tagci_op *op)
     narrow(between, op, offset, first);
     between->in = h->stripe;
     between->args.recvbuf = h->sum;
-    between->spare = h->held;
+    between->held_at = h->held_at;
     tagci_cuts_lay_out(between);
     tagci_algorithm_direct.lay_out(between);
     op->room_at = between->room_at;
@@ -274,22 +277,14 @@ static enum tagci_progress output(struct tagci_op *op)
     struct hierarchical *h = op->state;
     const struct tagci_geometry *g = &op->geometry;
     const struct tagci_nodes *n = op->comm->nodes;
-    size_t width = tagci_work_size(op->type), part = tagci_part(g, op->comm->rank), at = 0;
+    size_t width = tagci_work_size(op->type), part = tagci_part(g, op->comm->rank);
     if (op->broken)
         return TAGCI_THROUGH;
-    if (op->residual_out)
-        for (int l = 0; l < n->per_node; l++)
-            for (int k = 0; k < n->nodes; k++) {
-                int owner = owner_of(n, k, l);
-                size_t bytes = tagci_part(g, owner) * width;
-                void *to = tagci_op_residual_out(op, g->offset[owner]);
-                if (l != n->local) {
-                    memset(to, 0, bytes);
-                } else if (bytes) {
-                    memcpy(to, (char *)h->held + at, bytes);
-                    at += bytes;
-                }
-            }
+    for (int l = 0; op->residual_out && l < n->per_node; l++)
+        for (int k = 0; l != n->local && k < n->nodes; k++) {
+            int owner = owner_of(n, k, l);
+            memset(tagci_op_residual_out(op, g->offset[owner]), 0, tagci_part(g, owner) * width);
+        }
     size_t skip = op->args.collective == TAGCI_ALLREDUCE ? g->offset[op->comm->rank] : 0;
     char *to = (char *)op->args.recvbuf + skip * tagci_type_size(op->type);
     return part ? tagci_op_run(
