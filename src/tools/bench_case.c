@@ -156,7 +156,7 @@ static int allocate(struct bench_case *b)
     int gather = tagci_is_gather(o->what);
     b->states = o->kind == BENCH_REAL ? o->files : gather ? 2 : 1;
     /* A persistent operation reads one place. */
-    b->slack = gather || o->kind == BENCH_REAL ? 0 : b->n < (1 << 20) ? b->n : 1 << 20;
+    b->slack = gather || o->kind == BENCH_REAL ? 0 : b->n < (1 << 22) ? (b->n + 3) / 4 : 1 << 20;
     b->data = tagci_alloc(b->n_in * (size_t)b->states + b->slack, b->width);
     b->out = tagci_alloc_zero(o->in_place && b->n_in > b->n_out ? b->n_in : b->n_out, b->width);
     b->fixed = o->persistent && !o->in_place ? tagci_alloc_zero(b->n_in, b->width) : NULL;
