@@ -92,7 +92,7 @@ INLINE void NAME(decode_indexed)(int set, const struct tagci_decode *d, WORK *su
         size_t m = smaller(64, d->n - w * 64);
         if (bits == 0) {
             if (set)
-                memset(sum + w * 64, 0, m * sizeof(WORK));
+                NAME(clear)(sum + w * 64, m);
             continue;
         }
         if (straight)
@@ -128,11 +128,12 @@ INLINE void NAME(decode_coded)(int set, const struct tagci_decode *d, WORK *sum,
 {
     const struct tagci_frame *f = &d->frame;
     const unsigned l = f->low_bits;
-    size_t first = from * 64 >> l;
-    if (set)
-        memset(sum + from * 64, 0, (smaller(d->n, to * 64) - from * 64) * sizeof(WORK));
-    if (f->kept == 0)
+    size_t first = from * 64 >> l, clean = from * 64, last = smaller(d->n, to * 64); /* zeros stand up to `clean` */
+    if (f->kept == 0) {
+        if (set)
+            NAME(clear)(sum + clean, last - clean);
         return;
+    }
     size_t begin = tagci_coded_seek(f->index, first), rank = begin - first;
     size_t end = to * 64 >= d->n ? f->kept + ((d->n - 1) >> l) : tagci_coded_seek(f->index, to * 64 >> l);
     int straight = tagci_value_plain(f->type, f->value) == TAGCI_VALUE_NATIVE;
@@ -144,6 +145,13 @@ INLINE void NAME(decode_coded)(int set, const struct tagci_decode *d, WORK *sum,
         bits &= w * 64 < begin ? ~tagci_low_bits(begin - w * 64) : UINT64_MAX;
         bits &= tagci_low_bits(end - w * 64);
         size_t buckets = w * 64 - rank;
+        if (set) { /* only so far as this word's values go: they find the zeros in the caches */
+            size_t stop = smaller(last, (buckets + 64) << l);
+            if (stop > clean) {
+                NAME(clear)(sum + clean, stop - clean);
+                clean = stop;
+            }
+        }
         if (!straight)
             values = NAME(supply_from)(&s, rank);
         for (; bits; bits &= bits - 1, rank++, buckets--, values++) {
@@ -155,6 +163,8 @@ INLINE void NAME(decode_coded)(int set, const struct tagci_decode *d, WORK *sum,
                 d->seen[i / 64] |= (uint64_t)1 << i % 64;
         }
     }
+    if (set)
+        NAME(clear)(sum + clean, last - clean);
 }
 
 /* Positions of a frame join the union. */

@@ -3,13 +3,27 @@
  *
  * Packed values back to their positions. */
 
+/* Zeros. By stores that stay in the caches and start at once, as a call of memset or what compilers make of one do not. */
+INLINE void NAME(clear)(WORK *at, size_t n)
+{
+    size_t i = 0;
+#ifdef LANES_HEADER
+    for (; i + NAME(LANES) <= n; i += NAME(LANES)) {
+        NAME(v_store)(at + i, NAME(v_zero)());
+        __asm__ volatile("" ::: "memory"); /* so that it stays these stores */
+    }
+#endif
+    for (; i < n; i++)
+        at[i] = 0;
+}
+
 /* dst[j] for the m <= 64 elements of one word: the next value of src where there is a bit; elsewhere zero (set) or what
  * it was (add). Returns the number of values used. */
 INLINE size_t NAME(plain_place)(int set, WORK *dst, size_t m, uint64_t bits, const LOOSE *src)
 {
     size_t used = 0;
     if (set)
-        memset(dst, 0, m * sizeof(WORK));
+        NAME(clear)(dst, m);
     for (; bits; bits &= bits - 1) {
         int j = __builtin_ctzll(bits);
         dst[j] = set ? src[used] : dst[j] + src[used];
@@ -38,10 +52,12 @@ INLINE size_t NAME(place)(int set, WORK *dst, uint64_t bits, const LOOSE *src)
 #endif
 }
 
-/* Reading past the values that are used must stay inside what there is: `left` values from src on. */
+/* A few values are quicker one by one; and reading past those that are used must stay inside what there is: `left` values
+ * from src on. */
 INLINE size_t NAME(place_safely)(int set, WORK *dst, size_t m, uint64_t bits, const LOOSE *src, size_t left)
 {
-    if (m == 64 && left >= (size_t)__builtin_popcountll(bits) + TAGCB_SLACK)
+    size_t used = (size_t)__builtin_popcountll(bits);
+    if (m == 64 && used > 6 && left >= used + TAGCB_SLACK)
         return NAME(place)(set, dst, bits, src);
     return NAME(plain_place)(set, dst, m, bits, src);
 }
