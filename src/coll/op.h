@@ -150,7 +150,7 @@ struct tagci_op {
     int residual_in;  /* the tensor's residual is to be added */
     int residual_out; /* the tensor's spare residual is filled by this call; otherwise the residual becomes zero */
     void *residual, *spare; /* the tensor's, where the kernels find them */
-    const size_t *held_at;  /* of each part: where what is held back of it goes in the spare one; NULL: where it stands */
+    const size_t *held_at;  /* of each part: where in the spare one; NULL: where the part stands */
 
     /* where things are (coll/edge.h) */
     struct tagci_device *device; /* that takes part: the tensor's, or with own_device the operation's; NULL: none */
