@@ -65,7 +65,7 @@ dist_man_MANS = \
     doc/man/man7/tagc.7 \
     doc/man/man7/tagc_env.7
 
-dist_doc_DATA += doc/guide.md doc/algorithms.md doc/performance.md doc/porting.md
+dist_doc_DATA += doc/guide.md doc/algorithms.md doc/performance.md doc/porting.md doc/scale.csv doc/scale.svg
 EXTRA_DIST += examples/train.sbatch
 
 # tagc_env(7) is made from the table of settings by a small program; make update-env writes it anew.

@@ -19,4 +19,4 @@ TESTS += tests/tools/check-info tests/tools/check-modules tests/tools/check-benc
 # A network inside the machine
 dist_check_SCRIPTS += tests/netlab/check-netlab
 TESTS += tests/netlab/check-netlab
-EXTRA_DIST += tests/netlab/netlab tests/netlab/shim.c tests/netlab/targets tests/netlab/simulate tests/netlab/blocking.h tests/netlab/compare
+EXTRA_DIST += tests/netlab/netlab tests/netlab/shim.c tests/netlab/targets tests/netlab/simulate tests/netlab/scale tests/netlab/blocking.h tests/netlab/compare
