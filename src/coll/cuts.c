@@ -161,7 +161,7 @@ static int find_some(struct tagci_op *op, size_t s, size_t n)
         size_t begin, end;
         stretch(op, s + i, &begin, &end);
         c->cut[s + i] = begin == end ? TAGCI_CUT_NONZERO : choice->cut;
-        if (begin == end)
+        if (begin == end || !choice->cut.ties) /* with key 0: zeros are equal to it, and never kept */
             continue;
         if (choice->cut.ties >= choice->tied)
             c->cut[s + i].ties = UINT64_MAX;

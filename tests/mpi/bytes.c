@@ -209,6 +209,35 @@ static void long_vectors_keep_their_share(void)
     free(y);
 }
 
+/* Fewer values that are not zero than the share would keep: those travel, and no zeros. */
+static void zeros_do_not_travel(void)
+{
+    static const char *const settings[] = {"algorithm=direct", "algorithm=direct granularity=1000",
+                                           "algorithm=direct granularity=tensor", "algorithm=pack", "algorithm=sketch"};
+    enum { PART = 100000, EACH = 50 };
+    size_t n = (size_t)t_size * PART;
+    float *x = calloc(n, sizeof *x), *y = malloc(PART * sizeof *y);
+    for (size_t i = (size_t)t_rank; i < n; i += EACH)
+        x[i] = (float)(1 + i % 1000);
+    for (int i = 0; i < (int)COUNT(settings); i++) {
+        t_step("data of many zeros, %s", settings[i]);
+        char all[100];
+        snprintf(all, sizeof all, "%s sparsity=0.8", settings[i]);
+        TAGC_Tensor t = t_tensor(MPI_COMM_WORLD, "zeros", n, T_F32, all);
+        OK(TAGC_Reduce_scatter_block(x, y, PART, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, t));
+        double kept = t_stat(t, TAGC_STAT_DENSITY);
+        CHECK(fabs(kept - 1.0 / EACH) < 1e-9, "%g of all elements were kept, %g are not zero", kept, 1.0 / EACH);
+        for (size_t j = 0; j < PART; j++) {
+            size_t at = (size_t)t_rank * PART + j;
+            float sum = at % EACH < (size_t)t_size ? (float)(1 + at % 1000) : 0;
+            CHECK(y[j] == sum, "element %zu is %g, not %g", at, y[j], sum);
+        }
+        OK(TAGC_Tensor_free(&t));
+    }
+    free(x);
+    free(y);
+}
+
 /* case 22: whatever the data, a frame is no longer than its bound. One frame a peer. */
 static void frames_keep_their_bound(void)
 {
@@ -267,6 +296,7 @@ int main(int argc, char **argv)
         check_bound(&bounds[i], n);
     if (t_size <= 2)
         long_vectors_keep_their_share();
+    zeros_do_not_travel();
     frames_keep_their_bound();
     return t_end();
 }
