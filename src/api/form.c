@@ -2,6 +2,7 @@
  * Copyright (c) the TAGC authors */
 #include "config.h"
 
+#include <sched.h>
 #include <stdint.h>
 
 #include "api/form.h"
@@ -73,13 +74,18 @@ static int run_to_end(const struct tagci_args *a, struct tagci_comm *c, struct t
     if (code)
         return code;
     op.calm = !c->nonblocking;
-    if (tagci_engine_busy()) {
+    if (!op.calm && tagci_engine_busy()) {
         tagci_engine_start(&op);
         tagci_engine_wait(&op);
-    } else {
-        op.blocking = 1;
+    } else { /* outside the engine, where a call of MPI's may block: other threads get on */
+        op.blocking = !tagci_engine_busy();
         tagci_op_start(&op);
-        tagci_op_wait(&op);
+        while (!op.blocking && !tagci_op_progress(&op)) {
+            tagci_engine_sweep();
+            sched_yield();
+        }
+        if (op.blocking)
+            tagci_op_wait(&op);
     }
     code = op.code;
     tagci_op_release(&op);
