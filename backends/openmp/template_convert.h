@@ -20,10 +20,10 @@ INLINE void NAME(gather_runs_of)(const enum tagci_type type, const void *in, con
 {
     enum { ahead = 24 }; /* runs lie far apart: as many lines as possible should be on their way at once */
     for (size_t r = 0; r < runs; r++, out += TAGCI_SAMPLE_RUN) {
-        if (r + ahead < runs) {
+        if (r + ahead < runs)
             __builtin_prefetch((const char *)in + at[r + ahead] * tagci_type_size(type));
-            __builtin_prefetch(residual ? residual + at[r + ahead] : residual);
-        }
+        if (residual && r + ahead < runs)
+            __builtin_prefetch(residual + at[r + ahead]);
 #ifdef LANES_HEADER
         for (size_t q = 0; q < TAGCI_SAMPLE_RUN; q += NAME(LANES))
             NAME(v_store)(out + q, NAME(v_input)(type, in, residual, at[r] + q));
