@@ -73,19 +73,19 @@ static int run_to_end(const struct tagci_args *a, struct tagci_comm *c, struct t
     int code = tagci_op_init(&op, a, c, t, 0, own_error);
     if (code)
         return code;
+    int busy = tagci_engine_busy();
     op.calm = !c->nonblocking;
-    if (!op.calm && tagci_engine_busy()) {
+    if (busy && !op.calm) {
         tagci_engine_start(&op);
         tagci_engine_wait(&op);
     } else { /* outside the engine, where a call of MPI's may block: other threads get on */
-        op.blocking = !tagci_engine_busy();
+        op.blocking = !busy;
         tagci_op_start(&op);
-        while (!op.blocking && !tagci_op_progress(&op)) {
-            tagci_engine_sweep();
-            sched_yield();
-        }
-        if (op.blocking)
-            tagci_op_wait(&op);
+        while (!tagci_op_progress(&op))
+            if (busy) {
+                tagci_engine_sweep();
+                sched_yield();
+            }
     }
     code = op.code;
     tagci_op_release(&op);

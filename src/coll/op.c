@@ -538,10 +538,3 @@ int tagci_op_progress(struct tagci_op *op)
         complete(op);
     return 1;
 }
-
-int tagci_op_wait(struct tagci_op *op)
-{
-    while (!tagci_op_progress(op))
-        ;
-    return op->code;
-}

@@ -206,7 +206,6 @@ void tagci_op_take_tensor(struct tagci_op *op, struct tagci_tensor *t);
 void tagci_op_start(struct tagci_op *op);
 /* Moves it on as far as it goes. Returns 1 when it is complete (op->code is its result), else 0. */
 int tagci_op_progress(struct tagci_op *op);
-int tagci_op_wait(struct tagci_op *op);
 void tagci_op_release(struct tagci_op *op);
 
 /* For the stages. */

@@ -102,8 +102,6 @@ void __real_tagci_op_start(struct tagci_op *op);
 void __wrap_tagci_op_start(struct tagci_op *op);
 int __real_tagci_op_progress(struct tagci_op *op);
 int __wrap_tagci_op_progress(struct tagci_op *op);
-int __real_tagci_op_wait(struct tagci_op *op);
-int __wrap_tagci_op_wait(struct tagci_op *op);
 void __real_tagci_op_release(struct tagci_op *op);
 void __wrap_tagci_op_release(struct tagci_op *op);
 
@@ -141,13 +139,6 @@ int __wrap_tagci_op_progress(struct tagci_op *op)
     if (complete)
         copy_back(op);
     return complete;
-}
-
-int __wrap_tagci_op_wait(struct tagci_op *op)
-{
-    int code = __real_tagci_op_wait(op);
-    copy_back(op);
-    return code;
 }
 
 void __wrap_tagci_op_release(struct tagci_op *op)
