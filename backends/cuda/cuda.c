@@ -10,6 +10,7 @@
 #define TAGCB_GPU_NAME cuda
 #endif
 #define GPU(x) cuda##x
+#define GPU_WRONG_HANDLE cudaErrorInvalidResourceHandle
 
 static cudaError_t gpu_host_alloc(void **at, size_t bytes)
 {

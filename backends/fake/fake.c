@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the TAGC authors
  *
- * A device that is none. Its memory is seen twice: at the addresses that everybody gets, where any touch is a fault, and
- * at others that only this file knows, where its kernels work. Work put on an order is done when a mark behind it is asked
+ * Two devices that are none. Their memory is seen twice: at the addresses that everybody gets, where any touch is a fault,
+ * and at others that only this file knows, where their kernels work; one in the other's memory fails. Work put on an order is done when a mark behind it is asked
  * for often enough, not before: so a host that looks at results too early finds none, and one that changes arguments too
  * early spoils them. Its kernels are in kernels.c. */
 #define _GNU_SOURCE
@@ -67,7 +67,7 @@ static const char *failure(void)
 
 /* ---- Memory ---- */
 
-enum { granule = 256, max_blocks = 1 << 14 };
+enum { granule = 256, max_blocks = 1 << 14, devices = TAGCB_FAKE_DEVICES };
 static const size_t arena_bytes = (size_t)1 << 32; /* addresses; memory is taken where it is written */
 static struct arena {
     char *shown, *real; /* the same memory; what is shown of the device's must not be touched */
@@ -75,29 +75,66 @@ static struct arena {
         size_t at, bytes;
     } block[max_blocks]; /* in use, in order of address */
     size_t n;
-} device, shared, pinned;
+} arenas[devices + 2], *const shared = arenas + devices, *const pinned = arenas + devices + 1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void make_arenas(void)
 {
-    struct arena *a[] = {&device, &shared, &pinned};
-    for (int i = 0; i < 3; i++) {
+    for (struct arena *a = arenas; a < arenas + devices + 2; a++) {
         int fd = memfd_create("fake device", 0);
         if (fd < 0 || ftruncate(fd, (off_t)arena_bytes))
             abort();
-        a[i]->real = mmap(NULL, arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-        a[i]->shown =
-            i ? a[i]->real : mmap(NULL, arena_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (a[i]->real == MAP_FAILED || a[i]->shown == MAP_FAILED)
+        a->real = mmap(NULL, arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+        a->shown = a >= shared ? a->real
+                               : mmap(NULL, arena_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (a->real == MAP_FAILED || a->shown == MAP_FAILED)
             abort();
         close(fd);
     }
 }
 
-static int inside(const struct arena *a, const void *at)
+/* NULL: memory that is the host's alone. */
+static struct arena *arena_of(const void *at)
 {
-    return a->shown && (const char *)at >= a->shown && (const char *)at < a->shown + arena_bytes;
+    for (struct arena *a = arenas; a < arenas + devices + 2; a++)
+        if (a->shown && (const char *)at >= a->shown && (const char *)at < a->shown + arena_bytes)
+            return a;
+    return NULL;
+}
+
+static int is_device(const struct arena *a)
+{
+    return a && a < shared;
+}
+
+/* What the calling thread works on, and the device whose work it does just now; -1: it is the host that touches memory. */
+static _Thread_local int present, working_on = -1, trespassed;
+
+static int current(void)
+{
+    return present;
+}
+
+static atomic_int used[devices];
+
+static int use(int which)
+{
+    if (which < 0 || which >= devices)
+        return -1;
+    used[which]++;
+    present = which;
+    return 0;
+}
+
+int tagcb_fake_used(int which)
+{
+    return used[which];
+}
+
+void tagcb_fake_use(int which)
+{
+    present = which;
 }
 
 /* First hole that is large enough, with a granule between blocks. */
@@ -135,15 +172,15 @@ static void give_back(struct arena *a, void *at)
     pthread_mutex_unlock(&lock);
 }
 
-static struct arena *arena_of(const void *at)
+static void *take_on(int which, enum tagci_memory kind, size_t bytes)
 {
-    return inside(&device, at) ? &device : inside(&shared, at) ? &shared : inside(&pinned, at) ? &pinned : NULL;
+    struct arena *a = kind == TAGCI_DEVICE ? arenas + which : kind == TAGCI_SHARED ? shared : pinned;
+    return bytes ? take(a, bytes) : NULL;
 }
 
 void *tagcb_fake_alloc(enum tagci_memory kind, size_t bytes)
 {
-    struct arena *a[] = {[TAGCI_HOST] = &pinned, [TAGCI_DEVICE] = &device, [TAGCI_SHARED] = &shared};
-    return bytes ? take(a[kind], bytes) : NULL;
+    return take_on(present, kind, bytes);
 }
 
 void tagcb_fake_free(void *at)
@@ -152,15 +189,22 @@ void tagcb_fake_free(void *at)
         give_back(arena_of(at), at);
 }
 
-static enum tagci_memory classify(const void *at)
+/* Shared memory passes for the first device's. */
+static enum tagci_memory classify(const void *at, int *device)
 {
-    return inside(&device, at) ? TAGCI_DEVICE : inside(&shared, at) ? TAGCI_SHARED : TAGCI_HOST;
+    const struct arena *a = arena_of(at);
+    *device = is_device(a) ? (int)(a - arenas) : 0;
+    return is_device(a) ? TAGCI_DEVICE : a == shared ? TAGCI_SHARED : TAGCI_HOST;
 }
 
 /* Where memory really is. */
 static void *real(const void *at)
 {
-    return (void *)(uintptr_t)(inside(&device, at) ? device.real + ((const char *)at - device.shown) : at);
+    const struct arena *a = arena_of(at);
+    if (!is_device(a))
+        return (void *)(uintptr_t)at;
+    trespassed |= working_on >= 0 && a != arenas + working_on;
+    return a->real + ((const char *)at - a->shown);
 }
 
 void *tagcb_fake_reach(const void *at)
@@ -182,6 +226,7 @@ void tagcb_fake_copy(void *to, const void *from, size_t bytes)
 
 struct fake_order {
     struct tagci_order head;
+    int device;
     struct tagcb_fake_work *ring;
     uint64_t put, done, room; /* numbers of work; ring[number % room] */
     int failed;
@@ -196,11 +241,12 @@ static struct fake_order *of(struct tagci_order *order)
     return (struct fake_order *)order;
 }
 
-static struct tagci_order *order_make(void)
+static struct tagci_order *order_make(int device)
 {
-    struct fake_order *o = must_fail("order_make") ? NULL : calloc(1, sizeof *o);
+    struct fake_order *o = device >= devices || must_fail("order_make") ? NULL : calloc(1, sizeof *o);
     if (!o)
         return NULL;
+    o->device = device;
     o->room = 256;
     o->ring = calloc(o->room, sizeof *o->ring);
     if (!o->ring)
@@ -220,7 +266,7 @@ static struct tagcb_fake_copies copies;
 /* Put on an order (1), or its turn has come (-1). */
 static void note_copy(const struct tagcb_fake_work *w, int change)
 {
-    int in = inside(&device, w->b), back = inside(&device, w->a);
+    int in = is_device(arena_of(w->b)), back = is_device(arena_of(w->a));
     if (w->run != do_copy || in == back)
         return;
     pthread_mutex_lock(&lock);
@@ -237,15 +283,26 @@ struct tagcb_fake_copies tagcb_fake_copies(void)
     return now;
 }
 
+static int do_work(const struct fake_order *o, struct tagcb_fake_work *w)
+{
+    working_on = o->device;
+    trespassed = 0;
+    int failed = w->run(w);
+    working_on = -1;
+    if (failed || trespassed)
+        what_failed = trespassed ? "memory of another device" : w->name;
+    return failed || trespassed;
+}
+
 static void drain(struct fake_order *o, uint64_t upto)
 {
     for (; o->done < upto; o->done++) {
         struct tagcb_fake_work *w = &o->ring[o->done % o->room];
         note_copy(w, -1);
-        if (w->fails || (!o->failed && w->run(w))) {
+        if (w->fails)
             what_failed = w->name;
+        if (w->fails || (!o->failed && do_work(o, w)))
             o->failed = 1;
-        }
     }
 }
 
@@ -276,6 +333,7 @@ int tagcb_fake_put(struct tagci_order *order, struct tagcb_fake_work w)
 /* ---- Streams of the user's: one copy at a time waits on each ---- */
 
 static struct stream {
+    int device;
     void *to;
     const void *from;
     size_t bytes;
@@ -287,6 +345,7 @@ void *tagcb_fake_stream(void)
     struct stream *s = calloc(1, sizeof *s);
     if (!s)
         abort();
+    s->device = present;
     s->next = streams;
     return streams = s;
 }
@@ -320,8 +379,12 @@ void tagcb_fake_stream_free(void *stream)
 static int after(struct tagci_order *order, void *stream)
 {
     struct fake_order *o = of(order);
+    if (stream && ((struct stream *)stream)->device != o->device) {
+        what_failed = "a stream of another device";
+        return -1;
+    }
     for (struct stream *s = streams; s; s = s->next)
-        if (!stream || s == stream)
+        if (s->device == o->device && (!stream || s == stream))
             do_stream(s);
     drain(o, o->put);
     o->failed = 0;
@@ -358,13 +421,13 @@ static int wait(struct tagci_order *order, int mark)
 
 static void *alloc(struct tagci_order *order, enum tagci_memory kind, size_t bytes)
 {
-    (void)order;
-    return must_fail("alloc") ? NULL : tagcb_fake_alloc(kind, bytes ? bytes : 1);
+    return must_fail("alloc") ? NULL : take_on(of(order)->device, kind, bytes ? bytes : 1);
 }
 
 static void release(struct tagci_order *order, enum tagci_memory kind, void *at)
 {
-    (void)kind;
+    if (kind == TAGCI_DEVICE && arena_of(at) != arenas + of(order)->device)
+        abort();
     drain(of(order), of(order)->put);
     tagcb_fake_free(at);
 }
@@ -419,6 +482,8 @@ static const struct tagci_backend no_kernels = {
     .open = open_device,
     .close = close_device,
     .failure = failure,
+    .current = current,
+    .use = use,
     .classify = classify,
     .alloc = alloc,
     .release = release,

@@ -26,10 +26,15 @@ struct tagcb_fake_copies {
 };
 struct tagcb_fake_copies tagcb_fake_copies(void);
 
-/* Memory of the fake device for a test's own data, without an order: zero bytes are NULL. */
+/* The program's device, one of these: of the calling thread, as cudaSetDevice has it. At first 0. */
+#define TAGCB_FAKE_DEVICES 2
+void tagcb_fake_use(int device);
+int tagcb_fake_used(int device); /* how often the library has put a thread on it */
+
+/* Memory of the thread's device for a test's own data, without an order: zero bytes are NULL. */
 void *tagcb_fake_alloc(enum tagci_memory kind, size_t bytes);
 void tagcb_fake_free(void *at);
-/* A stream of the user's, and a copy on it, which is done when an order comes after the stream, or the stream is freed. */
+/* A stream of the user's on the thread's device, and a copy on it, which is done when an order comes after the stream, or the stream is freed. */
 void *tagcb_fake_stream(void);
 void tagcb_fake_stream_copy(void *stream, void *to, const void *from, size_t bytes);
 void tagcb_fake_stream_free(void *stream);

@@ -5,7 +5,7 @@
  * defined
  *   TAGCB_GPU_NAME   cuda or hip
  *   GPU(x)           a name of the runtime library
- *   and, where the libraries differ, gpu_host_alloc, gpu_host_free, gpu_memory_of
+ *   and, where the libraries differ, gpu_host_alloc, gpu_host_free, gpu_memory_of, GPU_WRONG_HANDLE
  * One order is one stream. Descriptors stand in pinned memory, which the device reads where it is. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,19 +24,21 @@ struct gpu_order {
 };
 
 static _Thread_local GPU(Error_t) last_error;
+static _Thread_local const char *last_text; /* where more is known than the error says */
 
 static int bad(GPU(Error_t) error)
 {
     if (error == GPU(Success))
         return 0;
     last_error = error;
+    last_text = NULL;
     (void)GPU(GetLastError)(); /* so that the program's next call does not see it */
     return -1;
 }
 
 static const char *failure(void)
 {
-    return last_error == GPU(Success) ? NULL : GPU(GetErrorString)(last_error);
+    return last_error == GPU(Success) ? NULL : last_text ? last_text : GPU(GetErrorString)(last_error);
 }
 
 static struct gpu_order *of(struct tagci_order *order)
@@ -50,9 +52,10 @@ static int enter(const struct gpu_order *o)
     int before = 0;
     if (bad(GPU(GetDevice)(&before)))
         return -1;
-    if (before != o->device && bad(GPU(SetDevice)(o->device)))
-        return -1;
-    return before;
+    if (before == o->device || !bad(GPU(SetDevice)(o->device)))
+        return before;
+    (void)GPU(SetDevice)(before); /* some libraries have changed it all the same */
+    return -1;
 }
 
 static int leave(const struct gpu_order *o, int before, int result)
@@ -88,13 +91,28 @@ static const char *describe(void)
     return text;
 }
 
+/* ---- Devices ---- */
+
+static int current(void)
+{
+    int device = 0;
+    return bad(GPU(GetDevice)(&device)) ? -1 : device;
+}
+
+static int use(int device)
+{
+    return bad(GPU(SetDevice)(device));
+}
+
 /* ---- Memory ---- */
 
-static enum tagci_memory classify(const void *at)
+static enum tagci_memory classify(const void *at, int *device)
 {
     struct GPU(PointerAttributes) attributes;
-    if (GPU(PointerGetAttributes)(&attributes, at) == GPU(Success))
+    if (GPU(PointerGetAttributes)(&attributes, at) == GPU(Success)) {
+        *device = attributes.device;
         return gpu_memory_of(&attributes);
+    }
     (void)GPU(GetLastError)();
     return TAGCI_HOST;
 }
@@ -115,12 +133,11 @@ static void *alloc(struct tagci_order *order, enum tagci_memory kind, size_t byt
 static void release(struct tagci_order *order, enum tagci_memory kind, void *at)
 {
     struct gpu_order *o = of(order);
-    int before = enter(o);
-    if (before < 0)
-        return;
+    int before = enter(o); /* or it works from another device */
     (void)bad(GPU(StreamSynchronize)(o->stream));
     (void)bad(kind == TAGCI_HOST ? gpu_host_free(at) : GPU(Free)(at));
-    leave(o, before, 0);
+    if (before >= 0)
+        leave(o, before, 0);
 }
 
 static int copy(struct tagci_order *order, void *to, const void *from, size_t bytes)
@@ -167,8 +184,8 @@ static int order_fill(struct gpu_order *o)
 {
     struct GPU(DeviceProp) properties;
     void *scratch = NULL;
-    if (bad(GPU(GetDevice)(&o->device)) || bad(GPU(GetDeviceProperties)(&properties, o->device)) ||
-        bad((GPU(Error_t))LAUNCHER(status)()) || bad(GPU(StreamCreateWithFlags)(&o->stream, GPU(StreamNonBlocking))))
+    if (bad(GPU(GetDeviceProperties)(&properties, o->device)) || bad((GPU(Error_t))LAUNCHER(status)()) ||
+        bad(GPU(StreamCreateWithFlags)(&o->stream, GPU(StreamNonBlocking))))
         return -1;
     for (int i = 0; i < TAGCI_MARKS; i++)
         if (bad(GPU(EventCreateWithFlags)(&o->mark[i], GPU(EventDisableTiming))))
@@ -181,15 +198,29 @@ static int order_fill(struct gpu_order *o)
     return bad(GPU(MemsetAsync)(scratch, 0, sizeof *o->place.scratch, o->stream));
 }
 
-static struct tagci_order *order_make(void)
+static struct tagci_order *order_make(int device)
 {
     struct gpu_order *o = calloc(1, sizeof *o);
     if (!o)
         return NULL;
-    if (order_fill(o) == 0)
+    o->device = device;
+    int before = enter(o);
+    if (before >= 0 && leave(o, before, order_fill(o)) == 0)
         return &o->head;
     order_free(&o->head);
     return NULL;
+}
+
+/* A mark of one device cannot be set on a stream of another. */
+static int wait_for_user(struct gpu_order *o, GPU(Stream_t) stream)
+{
+    GPU(Error_t) error = GPU(EventRecord)(o->user, stream);
+    if (bad(error)) {
+        if (error == GPU_WRONG_HANDLE)
+            last_text = "the stream named for the tensor is of another device, or is none";
+        return -1;
+    }
+    return bad(GPU(StreamWaitEvent)(o->stream, o->user, 0));
 }
 
 static int after(struct tagci_order *order, void *stream)
@@ -200,8 +231,7 @@ static int after(struct tagci_order *order, void *stream)
         return -1;
     if (!stream)
         return leave(o, before, bad(GPU(DeviceSynchronize)()));
-    return leave(o, before,
-                 bad(GPU(EventRecord)(o->user, stream)) || bad(GPU(StreamWaitEvent)(o->stream, o->user, 0)) ? -1 : 0);
+    return leave(o, before, wait_for_user(o, stream));
 }
 
 static int record(struct tagci_order *order, int mark)
@@ -335,6 +365,8 @@ const struct tagci_backend TAGCB_GPU_PASTE_OF(tagcb_, TAGCB_GPU_NAME, , ) = {
     .probe = probe,
     .describe = describe,
     .failure = failure,
+    .current = current,
+    .use = use,
     .classify = classify,
     .alloc = alloc,
     .release = release,

@@ -10,6 +10,7 @@
 #define TAGCB_GPU_NAME hip
 #endif
 #define GPU(x) hip##x
+#define GPU_WRONG_HANDLE hipErrorInvalidHandle
 /* Names without a struct of the same name */
 #define hipDeviceProp hipDeviceProp_t
 #define hipPointerAttributes hipPointerAttribute_t

@@ -160,14 +160,17 @@ static int with_edges(const struct tagci_args *a, const struct tagci_face *face,
     struct tagci_edges edges;
     struct tagci_args here = *a;
     struct tagci_device *device = NULL;
-    const struct tagci_backend *owner = tagci_edges_find(&edges, a, c);
-    int code = owner ? tagci_edges_lift(&edges, &here, owner, &device) : MPI_SUCCESS;
-    if (!code)
-        code = face->call_mpi(&here);
+    struct tagci_home home;
+    int code = tagci_edges_find(&edges, a, c, &home);
+    if (code || (home.backend && (code = tagci_edges_lift(&edges, &here, &home, &device))))
+        return tagci_error_raise(a->comm, code);
+    int before = tagci_device_enter(device);
+    code = face->call_mpi(&here);
+    tagci_device_leave(device, before);
     if (!device)
         return code;
     int back = tagci_edges_drop(&edges, a, device, code);
-    return code ? code : back;
+    return code ? code : tagci_error_raise(a->comm, back);
 }
 
 /* Statistics of n elements of so many bytes that went to MPI as they stood. */

@@ -100,6 +100,13 @@ static int check_arguments(const char *call, const char *name, MPI_Count count, 
     return MPI_SUCCESS;
 }
 
+/* Named a backend with devices, it cannot wait for its first buffer: what it needs is taken now. */
+static int use_current_device(struct tagci_tensor *t)
+{
+    int device = t->backend->current();
+    return device < 0 ? -1 : tagci_tensor_use(t, &(struct tagci_home){t->backend, device, TAGCI_SHARED});
+}
+
 /* Fills in what does not need the other ranks. */
 static int set_up(const char *call, struct tagci_tensor *t, MPI_Info info)
 {
@@ -121,7 +128,7 @@ static int set_up(const char *call, struct tagci_tensor *t, MPI_Info info)
         tagcb_openmp.open(); /* cannot fail */
         t->opened = 1;
     }
-    if (tagci_backend_is_device(t->backend) && tagci_tensor_use(t, t->backend))
+    if (tagci_backend_is_device(t->backend) && use_current_device(t))
         return tagci_error(TAGC_ERR_BACKEND, "%s: tensor " NAME_SHOWN ": backend %s has no device or no memory for it",
                            call, t->name, t->settings.backend);
     if (tagci_tensor_lossy(t) && t->settings.error_feedback && tagci_tensor_need_residual(t))
@@ -316,7 +323,7 @@ static double norm_of(const struct tagci_tensor *t, const void *residual, double
 static void *copy_of_residual(const struct tagci_tensor *t)
 {
     size_t bytes = t->count * tagci_work_size(t->type);
-    struct tagci_device *d = tagci_device_get(t->device->of);
+    struct tagci_device *d = tagci_device_get(t->device->of, t->device->number);
     void *copy = tagci_alloc(bytes, 1);
     if (d && copy && (tagci_device_copy(d, copy, t->residual, bytes) || tagci_device_settle(d))) {
         tagci_free(copy);

@@ -132,9 +132,10 @@ struct tagci_backend {
 
     /* ---- memory; all NULL for a backend that works on the host's ---- */
 
-    /* Whose memory this is. Host where the backend does not know the address; NULL is never asked for. From any thread,
-     * without an order, and quick. */
-    enum tagci_memory (*classify)(const void *at);
+    /* Whose memory this is, and of which device, unless it is the host's: that of shared memory is the one it was made on.
+     * Host where the backend does not know the address; NULL is never asked for. From any thread, without an order, and
+     * quick. */
+    enum tagci_memory (*classify)(const void *at, int *device);
     /* At least `bytes`, aligned to 256, of kind TAGCI_HOST or TAGCI_DEVICE, for work on this order; NULL: there is none.
      * Contents are undefined. Both may wait for the device. */
     void *(*alloc)(struct tagci_order *order, enum tagci_memory kind, size_t bytes);
@@ -144,12 +145,21 @@ struct tagci_backend {
     int (*copy)(struct tagci_order *order, void *to, const void *from, size_t bytes);
     int (*fill)(struct tagci_order *order, void *at, int byte, size_t bytes); /* data memory only */
 
-    /* ---- order; likewise. An order is used by one thread at a time, not always the same ---- */
+    /* ---- devices; likewise. They are counted from 0 ---- */
 
-    struct tagci_order *(*order_make)(void); /* on the calling thread's present device; NULL: failed */
+    /* Which one the calling thread works on, as the vendor's library sees it; -1: failed. And: from now on this one, 0 or -1.
+     * No other call of a backend leaves the thread on another one than it found. */
+    int (*current)(void);
+    int (*use)(int device);
+
+    /* ---- order; likewise. An order belongs to one device, whatever the calling thread's is, and is used by one thread at a
+     * time, not always the same ---- */
+
+    struct tagci_order *(*order_make)(int device); /* NULL: failed */
     void (*order_free)(struct tagci_order *order);
     /* Work put on the order from now on comes after all that is on the user's stream now (cudaStream_t, hipStream_t as a
-     * pointer); with NULL after all that the device has been given so far, by whatever stream. May wait. */
+     * pointer), which has to be one of the order's device; with NULL after all that the device has been given so far, by
+     * whatever stream. May wait. */
     int (*after)(struct tagci_order *order, void *stream);
     int (*record)(struct tagci_order *order, int mark); /* sets a mark behind all that is on the order */
     int (*query)(struct tagci_order *order, int mark);  /* 1: passed; 0: not yet; -1: something before it failed */
@@ -222,7 +232,7 @@ struct tagci_backend {
 
 /* What a loadable module exports, under the name `tagcb_module`. A module holds what it needs of src/core itself and calls
  * nothing in the library. The number counts up with every change of the structs and enums of this file. */
-#define TAGCI_BACKEND_ABI 5
+#define TAGCI_BACKEND_ABI 6
 struct tagci_module {
     int abi; /* first, whatever changes */
     const struct tagci_backend *backend;

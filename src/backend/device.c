@@ -7,25 +7,34 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tagci_device *idle;
+static _Thread_local int own_thread;
 
 int tagci_device_possible(void)
 {
     return tagci_backend_device_at(0) != NULL;
 }
 
-const struct tagci_backend *tagci_device_owner(const void *at, enum tagci_memory *kind)
+static int owns(const struct tagci_backend *b, const void *at, struct tagci_home *h)
+{
+    int device = 0;
+    enum tagci_memory kind = b->classify(at, &device);
+    *h = (struct tagci_home){kind == TAGCI_HOST ? NULL : b, device, kind};
+    return kind != TAGCI_HOST;
+}
+
+struct tagci_home tagci_device_owner(const void *at)
 {
     static _Atomic(const struct tagci_backend *) last; /* asked first: it mostly is the one again */
     const struct tagci_backend *first = at ? last : NULL, *b;
-    *kind = TAGCI_HOST;
-    if (first && (*kind = first->classify(at)) != TAGCI_HOST)
-        return first;
+    struct tagci_home h = {NULL, 0, TAGCI_HOST};
+    if (first && owns(first, at, &h))
+        return h;
     for (int i = 0; at && (b = tagci_backend_device_at(i)); i++)
-        if (b != first && (*kind = b->classify(at)) != TAGCI_HOST) {
+        if (b != first && owns(b, at, &h)) {
             last = b;
-            return b;
+            break;
         }
-    return NULL;
+    return h;
 }
 
 static void unmake(struct tagci_device *d)
@@ -42,19 +51,20 @@ static void unmake(struct tagci_device *d)
     tagci_free(d);
 }
 
-static struct tagci_device *make(const struct tagci_backend *b)
+static struct tagci_device *make(const struct tagci_backend *b, int number)
 {
     struct tagci_device *d = tagci_alloc_zero(1, sizeof *d);
     if (!d)
         return NULL;
     d->of = b;
+    d->number = number;
     d->backend = tagci_backend_whole(b);
     if (b->open && b->open()) {
         tagci_free(d);
         return NULL;
     }
-    d->order = b->order_make();
-    d->copies = b->order_make();
+    d->order = b->order_make(number);
+    d->copies = b->order_make(number);
     if (!d->order || !d->copies) {
         unmake(d);
         return NULL;
@@ -64,17 +74,17 @@ static struct tagci_device *make(const struct tagci_backend *b)
     return d;
 }
 
-struct tagci_device *tagci_device_get(const struct tagci_backend *b)
+struct tagci_device *tagci_device_get(const struct tagci_backend *b, int number)
 {
     pthread_mutex_lock(&lock);
     struct tagci_device **at = &idle, *d;
-    while (*at && (*at)->of != b)
+    while (*at && ((*at)->of != b || (*at)->number != number))
         at = &(*at)->next;
     d = *at;
     if (d)
         *at = d->next;
     pthread_mutex_unlock(&lock);
-    return d ? d : make(b);
+    return d ? d : make(b, number);
 }
 
 void tagci_device_put(struct tagci_device *d)
@@ -96,6 +106,25 @@ void tagci_device_release_all(void)
         unmake(d);
     }
     pthread_mutex_unlock(&lock);
+}
+
+int tagci_device_enter(const struct tagci_device *d)
+{
+    int before = d ? d->of->current() : -1;
+    if (before >= 0 && before != d->number && d->of->use(d->number))
+        return -1; /* what is put on its orders will tell */
+    return before;
+}
+
+void tagci_device_leave(const struct tagci_device *d, int before)
+{
+    if (d && before >= 0 && before != d->number && !own_thread)
+        d->of->use(before);
+}
+
+void tagci_device_own_thread(void)
+{
+    own_thread = 1;
 }
 
 int tagci_device_need(struct tagci_device *d, enum tagci_memory kind, size_t bytes)

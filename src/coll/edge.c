@@ -41,8 +41,25 @@ static void describe(struct tagci_edge *e, const void *buffer, struct hull whole
     e->back_bytes = (size_t)(back.to - back.from);
 }
 
-const struct tagci_backend *tagci_edges_find(struct tagci_edges *e, const struct tagci_args *a,
-                                             const struct tagci_comm *c)
+static int elsewhere(const struct tagci_home *a, const struct tagci_home *b)
+{
+    return a->backend != b->backend || a->device != b->device;
+}
+
+/* Where the kernels of this call would run. */
+static int find_home(const struct tagci_edges *e, const struct tagci_args *a, struct tagci_home *home)
+{
+    const struct tagci_home *send = &e->at[TAGCI_EDGE_SEND].home, *recv = &e->at[TAGCI_EDGE_RECV].home;
+    if (send->kind == TAGCI_DEVICE && recv->kind == TAGCI_DEVICE && elsewhere(send, recv))
+        return tagci_error(TAGC_ERR_BACKEND,
+                           "%s: the buffers are on two devices: sendbuf on %s device %d, recvbuf on %s device %d",
+                           a->call, send->backend->name, send->device, recv->backend->name, recv->device);
+    *home = send->kind == TAGCI_HOST || (send->kind == TAGCI_SHARED && recv->kind == TAGCI_DEVICE) ? *recv : *send;
+    return MPI_SUCCESS;
+}
+
+int tagci_edges_find(struct tagci_edges *e, const struct tagci_args *a, const struct tagci_comm *c,
+                     struct tagci_home *home)
 {
     const struct hull none = {0, 0};
     struct hull send = none, recv = none, back = none;
@@ -79,12 +96,9 @@ const struct tagci_backend *tagci_edges_find(struct tagci_edges *e, const struct
     gaps |= !tagci_type_of(a->datatype, &type);
     describe(&e->at[TAGCI_EDGE_SEND], in_place ? NULL : a->sendbuf, in_place ? none : send, none, 1);
     describe(&e->at[TAGCI_EDGE_RECV], a->recvbuf, recv, back, in_place || gaps);
-    const struct tagci_backend *owner = NULL;
-    for (int i = TAGCI_EDGE_SEND; i <= TAGCI_EDGE_RECV; i++) {
-        const struct tagci_backend *b = tagci_device_owner(e->at[i].user, &e->at[i].kind);
-        owner = owner ? owner : b;
-    }
-    return owner;
+    for (int i = TAGCI_EDGE_SEND; i <= TAGCI_EDGE_RECV; i++)
+        e->at[i].home = tagci_device_owner(e->at[i].user);
+    return find_home(e, a, home);
 }
 
 static unsigned char *buffer_of(const struct tagci_edge *e)
@@ -120,14 +134,14 @@ static int failed_on(const struct tagci_args *a, const struct tagci_backend *b)
                        why ? why : "");
 }
 
-int tagci_edges_lift(struct tagci_edges *e, struct tagci_args *a, const struct tagci_backend *owner,
+int tagci_edges_lift(struct tagci_edges *e, struct tagci_args *a, const struct tagci_home *home,
                      struct tagci_device **d)
 {
-    int reaches = tagci_mpi_reaches(owner->name), failed = 0;
+    int reaches = tagci_mpi_reaches(home->backend->name), failed = 0;
     size_t bytes = 0;
-    *d = tagci_device_get(owner);
+    *d = tagci_device_get(home->backend, home->device);
     for (int i = TAGCI_EDGE_SEND; i <= TAGCI_EDGE_RECV; i++)
-        if (e->at[i].kind == TAGCI_DEVICE && !reaches)
+        if (e->at[i].home.kind == TAGCI_DEVICE && !reaches)
             bytes = tagci_add(bytes, tagci_op_piece(e->at[i].bytes, 1));
     if (!*d || tagci_device_need(*d, TAGCI_HOST, bytes)) {
         tagci_device_put(*d);
@@ -135,9 +149,9 @@ int tagci_edges_lift(struct tagci_edges *e, struct tagci_args *a, const struct t
         return tagci_error(MPI_ERR_NO_MEM, "%s: no memory for a copy of %zu bytes", a->call, bytes);
     }
     unsigned char *room = (*d)->room[TAGCI_HOST].at;
-    failed = owner->after((*d)->order, NULL);
+    failed = home->backend->after((*d)->order, NULL);
     for (int i = TAGCI_EDGE_SEND; i <= TAGCI_EDGE_RECV; i++)
-        if (e->at[i].kind == TAGCI_DEVICE && !reaches) {
+        if (e->at[i].home.kind == TAGCI_DEVICE && !reaches) {
             e->at[i].here = room;
             room += tagci_op_piece(e->at[i].bytes, 1);
             failed = failed || copy_in(*d, &e->at[i]);
@@ -145,7 +159,7 @@ int tagci_edges_lift(struct tagci_edges *e, struct tagci_args *a, const struct t
     if (failed || tagci_device_settle(*d)) {
         tagci_device_put(*d);
         *d = NULL;
-        return failed_on(a, owner);
+        return failed_on(a, home->backend);
     }
     put_into(e, a);
     return MPI_SUCCESS;
@@ -162,26 +176,36 @@ int tagci_edges_drop(struct tagci_edges *e, const struct tagci_args *a, struct t
 
 /* ---- Operations ---- */
 
+static int is_far(const struct tagci_op *op, const struct tagci_home *home)
+{
+    const struct tagci_tensor *t = op->tensor;
+    int send = !elsewhere(&op->edges.at[TAGCI_EDGE_SEND].home, home);
+    return tagci_error(TAGC_ERR_BACKEND, "%s: tensor \"%s\" lives on %s device %d, %s is on %s device %d",
+                       op->args.call, t->name, t->device->of->name, t->device->number, send ? "sendbuf" : "recvbuf",
+                       home->backend->name, home->device);
+}
+
 int tagci_op_find_edges(struct tagci_op *op)
 {
-    const struct tagci_backend *owner = tagci_edges_find(&op->edges, &op->args, op->comm);
+    struct tagci_home home;
+    int code = tagci_edges_find(&op->edges, &op->args, op->comm, &home), failed = 0;
     struct tagci_tensor *t = op->tensor;
-    if (t && t->device && owner && t->device->of != owner)
-        return tagci_error(TAGC_ERR_BACKEND, "%s: tensor \"%s\" lives on a device of backend %s, a buffer on one of %s",
-                           op->args.call, t->name, t->device->of->name, owner->name);
-    int failed = 0;
+    if (code)
+        return code;
+    if (t && home.backend && !tagci_tensor_may_use(t, &home))
+        return is_far(op, &home);
     if (t) {
-        failed = owner && tagci_tensor_use(t, owner);
+        failed = home.backend && tagci_tensor_use(t, &home);
         tagci_op_follow_tensor(op);
-    } else if (owner) {
-        op->device = tagci_device_get(owner);
+    } else if (home.backend) {
+        op->device = tagci_device_get(home.backend, home.device);
         failed = !op->device;
         op->own_device = !failed;
     }
     if (!failed)
         return MPI_SUCCESS;
-    return tagci_error(MPI_ERR_NO_MEM, "%s: tensor \"%s\": no memory on a device of backend %s", op->args.call,
-                       tagci_op_tensor_name(op), owner->name);
+    return tagci_error(MPI_ERR_NO_MEM, "%s: tensor \"%s\": no memory on %s device %d", op->args.call,
+                       tagci_op_tensor_name(op), home.backend->name, home.device);
 }
 
 void tagci_op_follow_tensor(struct tagci_op *op)
@@ -223,7 +247,7 @@ void tagci_op_choose_side(struct tagci_op *op)
     enum tagci_memory far = there ? TAGCI_HOST : TAGCI_DEVICE;
     int reaches = !there && is_mpi_s_alone(op) && tagci_mpi_reaches(op->device->of->name);
     for (int i = TAGCI_EDGE_SEND; i <= TAGCI_EDGE_RECV; i++)
-        op->copied[i] = e[i].user && e[i].kind == far && !reaches;
+        op->copied[i] = e[i].user && e[i].home.kind == far && !reaches;
     size_t bytes = t && t->residual ? t->count * tagci_work_size(t->type) : 0;
     int apart = bytes && (t->resident ? TAGCI_DEVICE : TAGCI_HOST) == far;
     for (int i = TAGCI_EDGE_RESIDUAL; i <= TAGCI_EDGE_SPARE; i++) {

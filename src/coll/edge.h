@@ -22,7 +22,7 @@ struct tagci_comm;
 struct tagci_op;
 
 struct tagci_edge {
-    enum tagci_memory kind;
+    struct tagci_home home;
     unsigned char *user; /* its first byte, which for derived types may come before or after the buffer's address */
     ptrdiff_t shift;     /* from the buffer's address to that byte */
     size_t bytes;
@@ -45,14 +45,15 @@ struct tagci_edges {
     int failed;                /* a copy back could not be put on its order */
 };
 
-/* Describes the buffers of a call's arguments. Returns the device backend that owns one, or NULL: all is the host's. */
-const struct tagci_backend *tagci_edges_find(struct tagci_edges *e, const struct tagci_args *a,
-                                             const struct tagci_comm *c);
+/* Describes the buffers of a call's arguments. *home: where one of them is that is not ordinary host memory, and of two a
+ * device's own before one that is shared. 0 or an error code: they are on two devices. */
+int tagci_edges_find(struct tagci_edges *e, const struct tagci_args *a, const struct tagci_comm *c,
+                     struct tagci_home *home);
 
 /* ---- A call that goes to MPI as it is, on the spot ---- */
 
 /* Copies in what MPI cannot reach and puts the copies into *a; *d is then taken. 0 or an error code. */
-int tagci_edges_lift(struct tagci_edges *e, struct tagci_args *a, const struct tagci_backend *owner,
+int tagci_edges_lift(struct tagci_edges *e, struct tagci_args *a, const struct tagci_home *home,
                      struct tagci_device **d);
 /* Copies back and hands *d back. failed: the call did, so nothing is copied. */
 int tagci_edges_drop(struct tagci_edges *e, const struct tagci_args *a, struct tagci_device *d, int failed);

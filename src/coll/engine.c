@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include "backend/device.h"
 #include "coll/comm.h"
 #include "util/log.h"
 
@@ -59,6 +60,7 @@ void tagci_engine_sweep(void)
 static void *help(void *unused)
 {
     (void)unused;
+    tagci_device_own_thread();
     const struct timespec nap = {0, 20000};
     pthread_mutex_lock(&lock);
     while (!helper.stop) {

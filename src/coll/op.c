@@ -515,7 +515,7 @@ static void complete(struct tagci_op *op)
     }
 }
 
-int tagci_op_progress(struct tagci_op *op)
+static int go_on(struct tagci_op *op)
 {
     static const int stat_of[TAGCI_PHASES] = {0, TAGC_STAT_TIME_SELECT, TAGC_STAT_TIME_ENCODE, TAGC_STAT_TIME_COMM,
                                               TAGC_STAT_TIME_DECODE};
@@ -537,4 +537,12 @@ int tagci_op_progress(struct tagci_op *op)
     if (op->active)
         complete(op);
     return 1;
+}
+
+int tagci_op_progress(struct tagci_op *op)
+{
+    const struct tagci_device *d = op->device;
+    int before = tagci_device_enter(d), complete = go_on(op);
+    tagci_device_leave(d, before);
+    return complete;
 }

@@ -161,17 +161,54 @@ int tagci_tensor_to_device(struct tagci_tensor *t)
     return t->device && t->device->of == t->backend && !t->resident ? change_sides(t, 1) : 0;
 }
 
-int tagci_tensor_use(struct tagci_tensor *t, const struct tagci_backend *b)
+static int is_on(const struct tagci_tensor *t, const struct tagci_home *home)
 {
-    if (t->device)
-        return 0;
-    if (!(t->device = tagci_device_get(b)))
+    return t->device && t->device->of == home->backend && t->device->number == home->device;
+}
+
+int tagci_tensor_may_use(const struct tagci_tensor *t, const struct tagci_home *home)
+{
+    if (!t->device || is_on(t, home))
+        return 1;
+    return t->device->of == home->backend && (home->kind == TAGCI_SHARED || !t->settled);
+}
+
+/* What a guess has put on the wrong device goes back to the host, and what it remembers of gathers is lost. */
+static int leave_device(struct tagci_tensor *t)
+{
+    if (tagci_tensor_to_host(t))
         return -1;
-    const struct tagci_backend *before = t->backend;
-    if (tagci_backend_may_take(t->settings.backend, b->name))
-        t->backend = b;
-    if (!tagci_tensor_to_device(t))
+    if (t->memory_there) {
+        free_memory(t);
+        t->memory = NULL;
+        t->memory_bytes = t->memory_there = 0;
+        t->memory_name = 0;
+    }
+    tagci_device_put(t->device);
+    t->device = NULL;
+    return 0;
+}
+
+int tagci_tensor_use(struct tagci_tensor *t, const struct tagci_home *home)
+{
+    int own = home->kind == TAGCI_DEVICE;
+    if (is_on(t, home) || (t->device && !own)) {
+        t->settled |= own;
         return 0;
+    }
+    struct tagci_device *d = tagci_device_get(home->backend, home->device);
+    if (!d || (t->device && leave_device(t))) {
+        tagci_device_put(d);
+        return -1;
+    }
+    const struct tagci_backend *before = t->backend;
+    t->device = d;
+    if (tagci_backend_may_take(t->settings.backend, home->backend->name))
+        t->backend = home->backend;
+    if (!tagci_tensor_to_device(t)) {
+        t->settled = own;
+        return 0;
+    }
     tagci_device_put(t->device);
     t->device = NULL;
     t->backend = before;

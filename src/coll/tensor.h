@@ -38,9 +38,10 @@ struct tagci_tensor {
     int opened; /* openmp's scratch memory, by this tensor */
     /* A tensor that has met a device has an order and workspace on it. It is resident if its residual lives there, and the
      * device's kernels work for it: that is so if its backend is the device's, by name or because the setting leaves it to
-     * whoever owns the buffers. Once there it stays. */
+     * whoever owns the buffers. Once it has met memory of the device's own it is settled, and stays there. Before that the
+     * device is a guess (what the thread used that made it, what shared memory was made on). */
     struct tagci_device *device;
-    int resident;
+    int resident, settled;
     void *stream; /* the user's; NULL: none was named */
     TAGC_Tensor handle;
 
@@ -71,8 +72,11 @@ int tagci_tensor_lossy(const struct tagci_tensor *t);
 int tagci_tensor_need_residual(struct tagci_tensor *t);
 /* Makes sure that there is a memory of so many bytes, on its device or not; another one is forgotten. 0 or -1: none. */
 int tagci_tensor_need_memory(struct tagci_tensor *t, size_t bytes, int there);
-/* Gives it a device, unless it has one; its residual goes there if its settings allow that. 0 or -1: no memory. */
-int tagci_tensor_use(struct tagci_tensor *t, const struct tagci_backend *b);
+/* Whether it is on this device, or may go there, or need not. */
+int tagci_tensor_may_use(const struct tagci_tensor *t, const struct tagci_home *home);
+/* Gives it a device that it may use, unless it has it; its residual goes there if its settings allow that. 0, or -1: no
+ * memory, and nothing is lost. */
+int tagci_tensor_use(struct tagci_tensor *t, const struct tagci_home *home);
 /* Where the host has to look at the residual of a resident tensor: it comes, and goes back. 0, or -1: it stays where it is,
  * and nothing is lost. */
 int tagci_tensor_to_host(struct tagci_tensor *t);

@@ -9,7 +9,7 @@
 
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *at)
 {
-    int kind = kind_of(at);
+    int kind = kind_of(at, &attributes->device);
     attributes->type = kind == HELD_DEVICE ? cudaMemoryTypeDevice
                        : kind              ? cudaMemoryTypeHost
                                            : cudaMemoryTypeUnregistered;
@@ -19,7 +19,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
 {
     *properties = (struct cudaDeviceProp){"executor, waves of 32", 1};
-    return device ? cudaErrorInvalidValue : cudaSuccess;
+    return device >= count_devices() ? cudaErrorInvalidValue : cudaSuccess;
 }
 
 cudaError_t cudaHostAlloc(void **at, size_t bytes, unsigned flags)

@@ -10,15 +10,15 @@
 /* Unlike CUDA's, it does not take any other address of the host. */
 hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void *at)
 {
-    int kind = kind_of(at);
-    *attributes = (hipPointerAttribute_t){.type = kind == HELD_DEVICE ? hipMemoryTypeDevice : hipMemoryTypeHost};
+    int device, kind = kind_of(at, &device);
+    *attributes = (hipPointerAttribute_t){kind == HELD_DEVICE ? hipMemoryTypeDevice : hipMemoryTypeHost, device, 0};
     return kind ? hipSuccess : hipErrorInvalidValue;
 }
 
 hipError_t hipGetDeviceProperties(hipDeviceProp_t *properties, int device)
 {
     *properties = (hipDeviceProp_t){"executor, waves of 64", 1};
-    return device ? hipErrorInvalidValue : hipSuccess;
+    return device >= count_devices() ? hipErrorInvalidValue : hipSuccess;
 }
 
 hipError_t hipHostMalloc(void **at, size_t bytes, unsigned flags)

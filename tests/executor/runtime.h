@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) the TAGC authors
  *
- * The part of a vendor's runtime library that tests/ports declares, for the executor: one device, whose memory is the
- * host's, and whose work is done when it is put on a stream. Included after the vendor's header of tests/ports. */
+ * The part of a vendor's runtime library that tests/ports declares, for the executor: two devices, whose memory is the
+ * host's, and whose work is done when it is put on a stream. What is made and what is put on streams wants their device to
+ * be the thread's; a vendor's is more lenient. Included after the vendor's header of tests/ports. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,13 +29,27 @@ static PORT(Error_t) luck(void)
     return fail_in > 0 && --fail_in == 0 ? PORT(ErrorInvalidValue) : PORT(Success);
 }
 
+static _Thread_local int current_device;
+
+static int count_devices(void)
+{
+    const char *devices = getenv("EXECUTOR_DEVICES");
+    return devices ? atoi(devices) : 2;
+}
+
+/* Streams and events begin with the number of their device. */
+static PORT(Error_t) is_current(const void *of)
+{
+    return *(const int *)of == current_device ? PORT(Success) : PORT_WRONG_HANDLE;
+}
+
 enum { HELD_HOST = 1, HELD_DEVICE = 2 };
 
 struct block {
     struct block *next;
     char *at;
     size_t bytes;
-    int kind;
+    int kind, device;
 };
 static struct block *all_held;
 
@@ -43,7 +58,7 @@ static PORT(Error_t) hold(void **at, size_t bytes, int kind)
     if (luck())
         return PORT(ErrorInvalidValue);
     struct block *h = malloc(sizeof *h);
-    *h = (struct block){all_held, malloc(bytes), bytes, kind};
+    *h = (struct block){all_held, malloc(bytes), bytes, kind, current_device};
     memset(h->at, 0xc3, bytes);
     all_held = h;
     held++;
@@ -65,31 +80,36 @@ static PORT(Error_t) let_go(void *at, int kind)
     return at ? PORT(ErrorInvalidValue) : PORT(Success);
 }
 
-/* HELD_HOST, HELD_DEVICE, or 0: nothing of the device's. */
-static int kind_of(const void *at)
+/* HELD_HOST, HELD_DEVICE, or 0: nothing of a device's. */
+static int kind_of(const void *at, int *device)
 {
+    *device = -2; /* as vendors have it */
     for (const struct block *h = all_held; h; h = h->next)
-        if ((const char *)at >= h->at && (const char *)at < h->at + h->bytes)
+        if ((const char *)at >= h->at && (const char *)at < h->at + h->bytes) {
+            *device = h->device;
             return h->kind;
+        }
     return 0;
 }
 
 PORT(Error_t) PORT(GetDeviceCount)(int *count)
 {
-    const char *devices = getenv("EXECUTOR_DEVICES");
-    *count = devices ? atoi(devices) : 1;
+    *count = count_devices();
     return *count ? luck() : PORT(ErrorNoDevice);
 }
 
 PORT(Error_t) PORT(GetDevice)(int *device)
 {
-    *device = 0;
+    *device = current_device;
     return luck();
 }
 
 PORT(Error_t) PORT(SetDevice)(int device)
 {
-    return device ? PORT(ErrorInvalidValue) : PORT(Success);
+    if (device < 0 || device >= count_devices())
+        return PORT(ErrorInvalidValue);
+    current_device = device;
+    return PORT(Success);
 }
 
 PORT(Error_t) PORT(DeviceSynchronize)(void)
@@ -125,8 +145,7 @@ PORT(Error_t)
 PORT(MemcpyAsync)(void *to, const void *from, size_t bytes, PORT(MemcpyKind) kind, PORT(Stream_t) stream)
 {
     (void)kind;
-    (void)stream;
-    if (luck())
+    if (is_current(stream) || luck())
         return PORT(ErrorInvalidValue);
     memcpy(to, from, bytes);
     return PORT(Success);
@@ -134,8 +153,7 @@ PORT(MemcpyAsync)(void *to, const void *from, size_t bytes, PORT(MemcpyKind) kin
 
 PORT(Error_t) PORT(MemsetAsync)(void *at, int byte, size_t bytes, PORT(Stream_t) stream)
 {
-    (void)stream;
-    if (luck())
+    if (is_current(stream) || luck())
         return PORT(ErrorInvalidValue);
     memset(at, byte, bytes);
     return PORT(Success);
@@ -145,7 +163,9 @@ PORT(Error_t) PORT(StreamCreateWithFlags)(PORT(Stream_t) * stream, unsigned flag
 {
     if (luck() || flags != PORT(StreamNonBlocking))
         return PORT(ErrorInvalidValue);
-    *stream = malloc(1);
+    int *made = malloc(sizeof *made);
+    *made = current_device;
+    *stream = (PORT(Stream_t))made;
     held++;
     return PORT(Success);
 }
@@ -165,17 +185,21 @@ PORT(Error_t) PORT(StreamSynchronize)(PORT(Stream_t) stream)
 
 PORT(Error_t) PORT(StreamWaitEvent)(PORT(Stream_t) stream, PORT(Event_t) event, unsigned flags)
 {
-    (void)stream;
     (void)event;
-    return flags ? PORT(ErrorInvalidValue) : luck();
+    return flags ? PORT(ErrorInvalidValue) : is_current(stream) ? PORT_WRONG_HANDLE : luck();
 }
 
-/* An event is a byte: whether it has been asked for since it was recorded. At first it says that it is not ready. */
+/* Whether it has been asked for since it was recorded. At first it says that it is not ready. */
+struct event {
+    int device, asked;
+};
 PORT(Error_t) PORT(EventCreateWithFlags)(PORT(Event_t) * event, unsigned flags)
 {
     if (luck() || flags != PORT(EventDisableTiming))
         return PORT(ErrorInvalidValue);
-    *event = calloc(1, 1);
+    struct event *made = malloc(sizeof *made);
+    *made = (struct event){.device = current_device};
+    *event = (PORT(Event_t))made;
     held++;
     return PORT(Success);
 }
@@ -189,20 +213,19 @@ PORT(Error_t) PORT(EventDestroy)(PORT(Event_t) event)
 
 PORT(Error_t) PORT(EventRecord)(PORT(Event_t) event, PORT(Stream_t) stream)
 {
-    (void)stream;
-    *(char *)event = 0;
-    return luck();
+    ((struct event *)event)->asked = 0;
+    return is_current(event) || is_current(stream) ? PORT_WRONG_HANDLE : luck();
 }
 
 PORT(Error_t) PORT(EventQuery)(PORT(Event_t) event)
 {
-    char asked = *(char *)event;
-    *(char *)event = 1;
+    int asked = ((struct event *)event)->asked;
+    ((struct event *)event)->asked = 1;
     return luck() ? PORT(ErrorInvalidValue) : asked ? PORT(Success) : PORT(ErrorNotReady);
 }
 
 PORT(Error_t) PORT(EventSynchronize)(PORT(Event_t) event)
 {
-    *(char *)event = 1;
+    ((struct event *)event)->asked = 1;
     return luck();
 }

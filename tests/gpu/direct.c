@@ -78,7 +78,7 @@ int main(int argc, char **argv)
 #endif
     part = (argc > 1 ? atoi(argv[1]) : 64 << 20) / size;
     n = part * size;
-    must((order = b->order_make()) != NULL, "order_make");
+    must((order = b->order_make(0)) != NULL, "order_make");
     float *in = malloc((size_t)n * sizeof *in), *out = malloc((size_t)part * sizeof *out);
     float *again = malloc((size_t)part * sizeof *again);
     float *device_in = b->alloc(order, TAGCI_DEVICE, (size_t)n * sizeof *in);

@@ -251,7 +251,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "rates: backend %s: %s\n", b->name, why);
         return 77;
     }
-    order = b->order_make();
+    order = b->order_make(0);
     must(order ? 0 : -1);
     count = (elements + TAGCI_CHUNK_MAX - 1) / TAGCI_CHUNK_MAX;
     n = count * TAGCI_CHUNK_MAX;

@@ -10,6 +10,7 @@ mpi_tests = \
     tests/mpi/bytes \
     tests/mpi/choice \
     tests/mpi/device \
+    tests/mpi/devices \
     tests/mpi/errors \
     tests/mpi/executor \
     tests/mpi/feedback \

@@ -3,7 +3,7 @@
  *
  * Case 31: an MPI that takes pointers to a device's memory, one that does not, and one that was built so and has it switched
  * off. It is asked at run time (src/coll/aware.c); here this program answers in MPI's place, for a fake device that goes by
- * the name of cuda, and looks at what MPI is then given. */
+ * the name of cuda, and looks at what MPI is then given, and on which of two devices it is called. */
 #include "config.h"
 
 #include "common.h"
@@ -15,7 +15,7 @@
 
 /* ---- MPI's place ---- */
 
-static int answer, device_pointers;
+static int answer, device_pointers, strays; /* the last: calls with pointers to another device than the thread's */
 static const struct tagci_backend *cuda;
 
 int MPIX_Query_cuda_support(void);
@@ -34,7 +34,11 @@ int MPIX_GPU_query_support(int type, int *yes)
 
 static int on_device(const void *at)
 {
-    return at != MPI_IN_PLACE && cuda->classify(at) == TAGCI_DEVICE;
+    int device;
+    if (at == MPI_IN_PLACE || cuda->classify(at, &device) != TAGCI_DEVICE)
+        return 0;
+    strays += device != cuda->current();
+    return 1;
 }
 
 enum { N = 1000 };
@@ -58,6 +62,15 @@ int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MP
                       : PMPI_Allreduce(send, recv, count, type, op, comm);
 }
 
+/* Done at once: what counts is when it is called. */
+int MPI_Iallreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                   MPI_Request *request)
+{
+    *request = MPI_REQUEST_NULL;
+    return count == N ? allreduce(send, recv, count, type, op, comm)
+                      : PMPI_Iallreduce(send, recv, count, type, op, comm, request);
+}
+
 int main(int argc, char **argv)
 {
     static struct tagci_backend named;
@@ -75,15 +88,25 @@ int main(int argc, char **argv)
 #else
     int asks = 0;
 #endif
+    tagcb_fake_use(1);
     float *x = tagcb_fake_alloc(TAGCI_DEVICE, sizeof in), *y = tagcb_fake_alloc(TAGCI_DEVICE, sizeof in);
-    for (answer = 0; answer < 2; answer++) {
-        t_step("case 31: MPI %s", answer ? "takes a device's pointers" : "does not, or has it switched off");
+    tagcb_fake_use(0);
+    for (int i = 0; i < 4; i++) {
+        TAGC_Request q = TAGC_REQUEST_NULL;
+        answer = i % 2;
+        t_step("case 31: MPI %s, %s", answer ? "takes a device's pointers" : "does not, or has it switched off",
+               i < 2 ? "blocking" : "nonblocking");
         CHECK(tagci_mpi_reaches("cuda") == (asks && answer));
         for (size_t i = 0; i < N; i++)
             in[i] = (float)((size_t)t_rank + i % 7);
         tagcb_fake_copy(x, in, sizeof in);
-        device_pointers = 0;
-        OK(TAGC_Allreduce(x, y, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, TAGC_TENSOR_NULL));
+        device_pointers = strays = 0;
+        if (i < 2)
+            OK(TAGC_Allreduce(x, y, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, TAGC_TENSOR_NULL));
+        else
+            OK(TAGC_Iallreduce(x, y, N, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, TAGC_TENSOR_NULL, &q));
+        OK(TAGC_Wait(&q));
+        CHECK(!strays && cuda->current() == 0, "%d pointers of another device than the thread's", strays);
         CHECK(device_pointers == (asks && answer), "MPI got %d pairs of pointers to the device", device_pointers);
         tagcb_fake_copy(out, y, sizeof out);
         for (size_t i = 0; i < N; i++)

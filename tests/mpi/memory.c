@@ -5,7 +5,8 @@
  * buffers in the memory of the fake device (backends/fake) instead of the test's, whose contents are copied there when the
  * operation starts and back when it completes. The linker puts these functions before the library's (--wrap).
  *
- *   TAGC_TEST_MEMORY  device, shared (managed memory), or mixed: one buffer of two in turn
+ *   TAGC_TEST_MEMORY  device, shared (managed memory), or mixed: one buffer of two in turn; or devices: tensors and calls
+ *                     without one on either in turn, and the program is then on the other
  *   TAGC_TEST_FAKE    words: polls=N, marks are passed when asked for so often; without=a+b, kernels that it lacks, or all
  * Either makes backend=fake known. */
 #include "config.h"
@@ -71,18 +72,24 @@ static void forget(const struct tagci_op *op)
 }
 
 /* Buffers for the operation that is to be made, and its arguments with them. */
-static void move(struct tagci_op *op, struct tagci_args *a, const struct tagci_comm *c)
+static void move(struct tagci_op *op, struct tagci_args *a, const struct tagci_comm *c,
+                 const struct tagci_tensor *tensor)
 {
     static unsigned turn;
     struct tagci_edges e;
     struct moved *m = calloc(1, sizeof *m);
-    tagci_edges_find(&e, a, c);
+    struct tagci_home home;
+    tagci_edges_find(&e, a, c, &home);
     m->op = op;
+    int devices = !strcmp(memory, "devices"), which = devices ? (int)(turn++ % TAGCB_FAKE_DEVICES) : 0;
+    if (devices && tensor && tensor->settled)
+        which = tensor->device->number;
+    tagcb_fake_use(which);
     for (int i = 0; i < 2; i++) {
         struct tagci_edge *edge = &m->edge[i];
         *edge = e.at[i];
         int host = !strcmp(memory, "mixed") && turn++ % 3 != 1;
-        if (!edge->user || edge->kind != TAGCI_HOST || host)
+        if (!edge->user || edge->home.kind != TAGCI_HOST || host)
             continue;
         edge->here = tagcb_fake_alloc(strcmp(memory, "shared") ? TAGCI_DEVICE : TAGCI_SHARED, edge->bytes);
         if (i)
@@ -90,6 +97,7 @@ static void move(struct tagci_op *op, struct tagci_args *a, const struct tagci_c
         else
             a->sendbuf = edge->here - edge->shift;
     }
+    tagcb_fake_use(devices ? 1 - which : which);
     m->next = all;
     all = m;
 }
@@ -110,7 +118,7 @@ int __wrap_tagci_op_init(struct tagci_op *op, const struct tagci_args *args, str
 {
     struct tagci_args a = *args;
     if (memory && !own_error)
-        move(op, &a, comm);
+        move(op, &a, comm, tensor);
     int code = __real_tagci_op_init(op, &a, comm, tensor, every_call, own_error);
     if (code)
         forget(op);

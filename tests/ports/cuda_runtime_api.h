@@ -7,6 +7,7 @@
 #define TAGC_PORTS_CUDA_H
 
 #define PORT(x) cuda##x
+#define PORT_WRONG_HANDLE cudaErrorInvalidResourceHandle
 #include "tests/ports/runtime_api.h"
 
 enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged };

@@ -8,6 +8,7 @@ typedef enum {
     PORT(Success) = 0,
     PORT(ErrorInvalidValue) = 1,
     PORT(ErrorNoDevice) = 100,
+    PORT_WRONG_HANDLE = 400,
     PORT(ErrorNotReady) = 600
 } PORT(Error_t);
 typedef enum { PORT(MemcpyDefault) = 4 } PORT(MemcpyKind);

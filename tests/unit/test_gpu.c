@@ -38,16 +38,16 @@ static void test_memory(void **state)
     for
         EACH_VENDOR(v)
         {
-            struct tagci_order *o = v->b->order_make();
-            int mine;
+            struct tagci_order *o = v->b->order_make(0);
+            int mine = 0, number = 7; /* as a stream: of device 0 */
             char *device = v->b->alloc(o, TAGCI_DEVICE, 100), *host = v->b->alloc(o, TAGCI_HOST, 0), back[100];
             assert_non_null(o);
             assert_non_null(device);
             assert_non_null(host);
-            assert_int_equal(v->b->classify(device), TAGCI_DEVICE);
-            assert_int_equal(v->b->classify(device + 99), TAGCI_DEVICE);
-            assert_int_equal(v->b->classify(host), TAGCI_HOST);
-            assert_int_equal(v->b->classify(&mine), TAGCI_HOST);
+            assert_int_equal(v->b->classify(device, &number), TAGCI_DEVICE);
+            assert_int_equal(v->b->classify(device + 99, &number), TAGCI_DEVICE);
+            assert_int_equal(v->b->classify(host, &number), TAGCI_HOST);
+            assert_int_equal(v->b->classify(&mine, &number), TAGCI_HOST);
             assert_int_equal(v->b->fill(o, device, 7, 100), 0);
             assert_int_equal(v->b->copy(o, back, device, 100), 0);
             assert_int_equal(v->b->copy(o, back, device, 0), 0);
@@ -75,7 +75,7 @@ static void test_order_fails(void **state)
             struct tagci_order *o = NULL;
             while (!o) {
                 v->fail_at(++k);
-                o = v->b->order_make();
+                o = v->b->order_make(0);
                 v->fail_at(0);
                 assert_true(k < 100);
                 if (!o) {
@@ -113,7 +113,7 @@ static int ask(const struct vendor *v, struct tagci_order *o, int what, void *de
     case 4:
         return b->after(o, NULL);
     case 5:
-        return b->after(o, device);
+        return b->after(o, host);
     case 6:
         return b->record(o, 0);
     case 7:
@@ -160,7 +160,7 @@ static void test_calls_fail(void **state)
     for
         EACH_VENDOR(v)
         {
-            struct tagci_order *o = v->b->order_make();
+            struct tagci_order *o = v->b->order_make(0);
             void *device = v->b->alloc(o, TAGCI_DEVICE, 64), *host = v->b->alloc(o, TAGCI_HOST, 512);
             size_t held = v->held();
             for (int what = 0; ask(v, o, what, device, host) <= 0; what++) {
@@ -185,13 +185,46 @@ static void test_calls_fail(void **state)
         }
 }
 
+/* A thread that is on another device than the order, whatever it asks for and whatever fails. */
+static void test_devices(void **state)
+{
+    (void)state;
+    for
+        EACH_VENDOR(v)
+        {
+            int of[2] = {0, 1}, number = -1;
+            assert_int_equal(v->b->use(2), -1);
+            assert_int_equal(v->b->use(1), 0);
+            struct tagci_order *o = v->b->order_make(0);
+            void *device = v->b->alloc(o, TAGCI_DEVICE, 64), *host = v->b->alloc(o, TAGCI_HOST, 512);
+            assert_int_equal(v->b->classify(device, &number), TAGCI_DEVICE);
+            assert_int_equal(number, 0);
+            for (int what = 0; ask(v, o, what, device, host) <= 0; what++)
+                for (int k = 0; k < 5; k++) {
+                    v->fail_at(k);
+                    int failed = ask(v, o, what, device, host);
+                    v->fail_at(0);
+                    assert_true(k || !failed);
+                    assert_int_equal(v->b->current(), 1);
+                }
+            assert_int_equal(v->b->after(o, &of[0]), 0);
+            assert_int_equal(v->b->after(o, &of[1]), -1);
+            assert_non_null(strstr(v->b->failure(), "another device"));
+            assert_null(v->b->order_make(2));
+            v->b->release(o, TAGCI_DEVICE, device);
+            v->b->release(o, TAGCI_HOST, host);
+            v->b->order_free(o);
+            assert_int_equal(v->b->current(), 1);
+            assert_int_equal(v->held(), 0);
+            assert_int_equal(v->b->use(0), 0);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_device),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_order_fails),
-        cmocka_unit_test(test_calls_fail),
+        cmocka_unit_test(test_no_device),  cmocka_unit_test(test_memory),  cmocka_unit_test(test_order_fails),
+        cmocka_unit_test(test_calls_fail), cmocka_unit_test(test_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

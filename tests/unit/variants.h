@@ -41,7 +41,7 @@ static inline void use_variant(int i, int threads)
     static struct tagci_order *orders[DEVICES];
     tested = devices[i];
     if (!orders[i])
-        orders[i] = tested->order_make();
+        orders[i] = tested->order_make(0);
     order = orders[i];
     assert_non_null(order);
     executor_use_order((unsigned)threads - 1);

@@ -6,6 +6,7 @@
 #define TAGC_PORTS_HIP_H
 
 #define PORT(x) hip##x
+#define PORT_WRONG_HANDLE hipErrorInvalidHandle
 #include "tests/ports/runtime_api.h"
 
 #define HIP_VERSION_MAJOR 6
