@@ -149,8 +149,8 @@ TAGC_API int TAGC_Tensor_get_info(TAGC_Tensor tensor, MPI_Info *info_used);
 /* For buffers in a device's memory: stream is a cudaStream_t or hipStream_t of the caller's, as a pointer. What an operation
  * on the tensor does comes after all that is on the stream when the operation starts; its results are there when it
  * completes, for every stream. NULL, which is the default: after all that the device has been given by then. The stream
- * stays the caller's and has to live until another is named or the tensor is freed. Has no effect on buffers in host
- * memory. Local. TAGC_ERR_BUSY with an operation in flight. */
+ * stays the caller's, has to be of the buffers' device, and to live until another is named or the tensor is freed. Has no
+ * effect on buffers in host memory. Local. TAGC_ERR_BUSY with an operation in flight. */
 TAGC_API int TAGC_Tensor_set_stream(TAGC_Tensor tensor, void *stream);
 /* Euclidean norm of this rank's residual, summed in double. Local. */
 TAGC_API int TAGC_Tensor_get_norm(TAGC_Tensor tensor, double *l2);
